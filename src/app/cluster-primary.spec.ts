@@ -363,7 +363,7 @@ describe('the configuration that the primary hands over', () => {
     expect(everyMs()).toBe(1)
   })
 
-  it('is never an older one, although it came while a caller here waited for the newer one', async () => {
+  it('is never an older one, although it came while a reload here waited for the newer one', async () => {
     const { handed, store, everyMs } = worker()
     const asked = store.reload()
     await Promise.resolve()
@@ -373,7 +373,7 @@ describe('the configuration that the primary hands over', () => {
     expect(everyMs()).toBe(3)
   })
 
-  it('is taken over although what a caller here had asked for is refused', async () => {
+  it('is taken over although what a reload here had asked for is refused', async () => {
     const { handed, store, everyMs } = worker()
     const asked = store.reload()
     await Promise.resolve()

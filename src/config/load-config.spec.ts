@@ -10,8 +10,9 @@ import { ConfigError, FAULTED, FaultList } from './faults.js'
 import type { Variables } from './environment.js'
 import { interpolate } from './load-config.js'
 
+const json = JSON.stringify
+
 describe('the configuration', () => {
-  const json = JSON.stringify
   const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 
   it('forgets an access key for its hash, and takes a hash as it is', () => {
@@ -83,13 +84,16 @@ describe('the configuration', () => {
     ])
   })
 
-  it.each(['-', 'caller'])('refuses %s as the id of a key: logs, usage and limits call other callers so', (id) => {
-    const auth = (name: string): string => json({ auth: { keys: [{ id: name, key: 'one' }] } })
-    expect(faultsOf(auth(id))).toEqual([expect.stringMatching(/^auth\.keys\[0\]\.id: .*mean somebody else$/)])
-    expect(faultsOf(auth(`${id}1`))).toEqual([])
-    // Channels may have these ids.
-    expect(faultsOf(json({ channels: [{ id, provider: 'p1', baseUrl: 'http://h', credentials: 'k' }] }))).toEqual([])
-  })
+  it.each(['-', 'caller'])(
+    'refuses %s as the id of a key: it stands for callers without a key in logs, usage and limits',
+    (id) => {
+      const auth = (name: string): string => json({ auth: { keys: [{ id: name, key: 'one' }] } })
+      expect(faultsOf(auth(id))).toEqual([expect.stringMatching(/^auth\.keys\[0\]\.id: .*mean somebody else$/)])
+      expect(faultsOf(auth(`${id}1`))).toEqual([])
+      // Channels may have these ids.
+      expect(faultsOf(json({ channels: [{ id, provider: 'p1', baseUrl: 'http://h', credentials: 'k' }] }))).toEqual([])
+    },
+  )
 
   it('refuses the same id or the same key twice, also when one of them is given as a hash', () => {
     const keys = [
@@ -377,7 +381,6 @@ describe('load config', () => {
 })
 
 describe('a setting', () => {
-  const json = JSON.stringify
   const whsec = (bytes: number): string => `whsec_${Buffer.alloc(bytes, 7).toString('base64')}`
   const BYTES = { min: 1, max: Number.MAX_SAFE_INTEGER }
   const COUNT = { min: 1, max: 1_000_000 }
@@ -511,7 +514,7 @@ describe('a setting', () => {
 })
 
 describe('interpolation', () => {
-  function faultsOf(document: unknown, env: Variables = {}): string[] {
+  function interpolationFaults(document: unknown, env: Variables = {}): string[] {
     const faults = new FaultList()
     interpolate(document, env, faults)
     try {
@@ -565,7 +568,7 @@ describe('interpolation', () => {
 
   it('names the variable and the path when a variable is not set or empty, and goes on', () => {
     const document = { auth: { keys: [{ key: '${TEAM_KEY}' }] }, 'odd key': '${EMPTY}', last: '${A}${B}' }
-    expect(faultsOf(document, { EMPTY: '' })).toEqual([
+    expect(interpolationFaults(document, { EMPTY: '' })).toEqual([
       'auth.keys[0].key: the environment variable TEAM_KEY is not set',
       '["…"]: the environment variable EMPTY is not set',
       'last: the environment variable A is not set',
@@ -574,7 +577,7 @@ describe('interpolation', () => {
   })
 
   it.each(['${', '${}', '${a-b}', '${A', '${A:?no}', '${A:-${B}}', '${ A }'])('refuses the placeholder %j', (text) => {
-    const faults = faultsOf({ field: text }, { A: 'x', B: 'y' })
+    const faults = interpolationFaults({ field: text }, { A: 'x', B: 'y' })
     expect(faults).toEqual([expect.stringMatching(/^field: holds a malformed placeholder/)])
   })
 
@@ -592,7 +595,7 @@ describe('interpolation', () => {
   it('ends at a value that contains itself', () => {
     const loop: unknown[] = []
     loop.push(loop)
-    expect(faultsOf({ loop })).toEqual([
+    expect(interpolationFaults({ loop })).toEqual([
       expect.stringMatching(/^loop(\[0\])+: must not be nested deeper than 32 levels$/),
     ])
   })
@@ -600,6 +603,6 @@ describe('interpolation', () => {
   it('ends when shared parts multiply', () => {
     let bomb: unknown = Array.from({ length: 100 }, () => 'x')
     for (let level = 0; level < 6; level++) bomb = Array.from({ length: 100 }, () => bomb)
-    expect(faultsOf({ bomb })).toEqual(['document: must not hold more than 200000 values'])
+    expect(interpolationFaults({ bomb })).toEqual(['document: must not hold more than 200000 values'])
   })
 })

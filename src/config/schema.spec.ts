@@ -196,7 +196,7 @@ describe('Several workers without Redis', () => {
 describe('The section observability', () => {
   const read = (section: object) => parseConfig(JSON.stringify({ observability: section }), {}).observability
 
-  function faultsOf(section: object): string {
+  function observabilityFault(section: object): string {
     try {
       read(section)
       return ''
@@ -220,7 +220,9 @@ describe('The section observability', () => {
   })
 
   it.each([-0.1, 1.1, 'half', '1e-3', true, [1]])('refuses %p for a share', (traceSampleRatio) => {
-    expect(faultsOf({ traceSampleRatio })).toMatch('observability.traceSampleRatio: must be a number from 0 to 1')
+    expect(observabilityFault({ traceSampleRatio })).toMatch(
+      'observability.traceSampleRatio: must be a number from 0 to 1',
+    )
   })
 
   it.each([
@@ -235,7 +237,7 @@ describe('The section observability', () => {
     ['a host with a port', { metricsHost: 'host:9090' }, 'observability.metricsHost'],
     ['a key it does not know', { otlpURL: 'http://collector' }, 'observability: unknown key "otlpURL"'],
   ])('refuses %s, by name and never by value', (_what, section, fault) => {
-    const text = faultsOf(section)
+    const text = observabilityFault(section)
     expect(text).toContain(fault)
     expect(text).not.toContain('canary')
   })

@@ -7,6 +7,11 @@ import { JsonBody, type JsonEdits, scanJsonObject } from './json-body.js'
 import { closingQuote, eventTypeOf, FrameScan, splice } from './json-spans.js'
 import { isRecord } from './validation-rules.js'
 
+function escapedSpelling(text: string): string {
+  const units = [...Array(text.length).keys()].map((index) => text.charCodeAt(index).toString(16).padStart(4, '0'))
+  return `"${units.map((unit) => `\\u${unit}`).join('')}"`
+}
+
 describe('An edited JSON body', () => {
   interface Member {
     readonly name: string
@@ -43,11 +48,6 @@ describe('An edited JSON body', () => {
   const members = fc.uniqueArray(member, { selector: ({ name }) => name, minLength: 1, maxLength: 6 })
 
   /** Every character as `\uXXXX`. */
-  function escapedSpelling(text: string): string {
-    const units = [...Array(text.length).keys()].map((index) => text.charCodeAt(index).toString(16).padStart(4, '0'))
-    return `"${units.map((unit) => `\\u${unit}`).join('')}"`
-  }
-
   const textOf = ({ key, value, spaces: [before, afterKey, beforeValue, after] }: Member): string =>
     `${before}${key}${afterKey}:${beforeValue}${value}${after}`
 
@@ -328,9 +328,6 @@ describe('The frame scan', () => {
   const space = fc.string({ unit: fc.constantFrom(' ', '\t', '\n', '\r'), maxLength: 2 })
 
   /** Every character as `\uXXXX`. */
-  const escapedSpelling = (text: string): string =>
-    `"${[...Array(text.length).keys()].map((index) => `\\u${text.charCodeAt(index).toString(16).padStart(4, '0')}`).join('')}"`
-
   const word = fc.oneof(
     fc.constantFrom('type', 'obfuscation', 'delta', '', '\\', '"', '{"type":"x"}', '\\"'),
     fc.string({ unit: codePoint, maxLength: 60 }),

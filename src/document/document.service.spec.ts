@@ -120,7 +120,7 @@ describe('The document service', () => {
 
     it('stays as long as a request waits for it, although the first one was aborted', async () => {
       let open: () => void = () => undefined
-      lab.parser.gate = new Promise((opened) => {
+      lab.parser.heldUntil = new Promise((opened) => {
         open = opened
       })
       const [first, second] = [await lab.fileRequest('same'), await lab.fileRequest('same')]
@@ -141,7 +141,7 @@ describe('The document service', () => {
     })
 
     it('ends with the last one who waits for it', async () => {
-      lab.parser.gate = new Promise(() => undefined)
+      lab.parser.heldUntil = new Promise(() => undefined)
       const { request, leave } = await lab.fileRequest('alone')
       const late = lab.service.parse({ ...request, timeoutMs: 50 }, newCall())
       await expect(late).rejects.toMatchObject({ kind: 'upstream_timeout', message: expect.stringContaining('50 ms') })
@@ -196,7 +196,7 @@ describe('The document service', () => {
 
     it('is refused while as many are being fetched as may be, and read once one of them is there', async () => {
       const gates: (() => void)[] = []
-      lab.reader.gate = () => new Promise((open) => gates.push(open))
+      lab.reader.heldUntil = () => new Promise((open) => gates.push(open))
       const urls = Array.from({ length: FETCHES_IN_FLIGHT }, (_, at) => `${PUBLIC_URL}?${at}`)
       const reading = urls.map((url) => lab.bodyOf(urlRequest(url)))
       await eventually(() => gates.length === FETCHES_IN_FLIGHT)
@@ -208,7 +208,7 @@ describe('The document service', () => {
       await leave()
       for (const open of gates.splice(0)) open()
       await Promise.all(reading)
-      lab.reader.gate = undefined
+      lab.reader.heldUntil = undefined
       expect((await lab.bodyOf(urlRequest())).data.markdown).toBe('read there')
     })
 

@@ -36,14 +36,14 @@ describe('A pool of parser processes', () => {
     }
   }
 
-  /** So many documents that stay until everybody leaves. */
+  /** So many documents that are held until `release`. */
   function hold(count: number): { readonly release: () => Promise<unknown> } {
-    const departure = new ClientDisconnect()
-    const held = Array.from({ length: count }, () => lab.pool.parse('wait', { departure }))
+    const disconnect = new ClientDisconnect()
+    const held = Array.from({ length: count }, () => lab.pool.parse('wait', { disconnect }))
     const settled = Promise.allSettled(held)
     return {
       release: () => {
-        departure.abort()
+        disconnect.abort()
         return settled
       },
     }
@@ -63,9 +63,9 @@ describe('A pool of parser processes', () => {
       start({ processes })
       const before = processOf(await lab.pool.parse('echo:before'))
       process.kill(before, 'SIGSTOP')
-      const departure = new ClientDisconnect()
+      const disconnect = new ClientDisconnect()
       const parsing = lab.pool.parse('echo:kept', {
-        departure,
+        disconnect,
         onBegun: () => {
           setImmediate(() => process.kill(before, 'SIGKILL'))
         },
@@ -82,7 +82,7 @@ describe('A pool of parser processes', () => {
       expect(markdownOf(await lab.pool.parse('echo:kept'))).toBe('kept')
     })
 
-    it('hides nothing that the next one says of the document', async () => {
+    it('is replaced, and a fault of the document that the next one finds is told of the document', async () => {
       start()
       process.kill(processOf(await lab.pool.parse('echo:before')), 'SIGKILL')
       const error: unknown = await lab.pool.parse('fault:encrypted').catch((thrown: unknown) => thrown)
@@ -119,12 +119,12 @@ describe('A pool of parser processes', () => {
     it('ends a wait in the queue, and the next request moves up', async () => {
       start()
       await lab.pool.parse('echo:warm')
-      const departure = new ClientDisconnect()
-      const holder = lab.pool.parse('wait', { departure })
+      const disconnect = new ClientDisconnect()
+      const holder = lab.pool.parse('wait', { disconnect })
       const late = lab.pool.parse('echo:late', { timeoutMs: 100 })
       const patient = lab.pool.parse('echo:patient')
       await expect(late).rejects.toMatchObject({ kind: 'upstream_timeout' })
-      departure.abort()
+      disconnect.abort()
       await expect(holder).rejects.toMatchObject({ kind: 'caller_left' })
       expect(markdownOf(await patient)).toBe('patient')
     })
@@ -132,10 +132,10 @@ describe('A pool of parser processes', () => {
 
   describe('A caller who leaves', () => {
     /** Resolves once the pool has the document. */
-    const begun = (document: string, departure: ClientDisconnect): Promise<{ readonly outcome: Promise<unknown> }> =>
+    const begun = (document: string, disconnect: ClientDisconnect): Promise<{ readonly outcome: Promise<unknown> }> =>
       new Promise((resolve) => {
         const outcome = lab.pool.parse(document, {
-          departure,
+          disconnect,
           onBegun: () => {
             setImmediate(() => {
               resolve({ outcome })
@@ -147,11 +147,11 @@ describe('A pool of parser processes', () => {
     it('gets nothing read any more: the process is gone within a second, and the next caller has another', async () => {
       start()
       const before = processOf(await lab.pool.parse('echo:before'))
-      const departure = new ClientDisconnect()
-      const parsing = await begun('hang', departure)
+      const disconnect = new ClientDisconnect()
+      const parsing = await begun('hang', disconnect)
       const next = lab.pool.parse('echo:next')
       const leftAtMs = performance.now()
-      departure.abort()
+      disconnect.abort()
       await expect(parsing.outcome).rejects.toMatchObject({ kind: 'caller_left' })
       // A second is promised; the machine that runs all the tests may be late to look.
       expect(performance.now() - leftAtMs).toBeLessThan(promised(2000))
@@ -162,9 +162,9 @@ describe('A pool of parser processes', () => {
     it('does not cost a process whose work is nearly done', async () => {
       start()
       const before = processOf(await lab.pool.parse('echo:before'))
-      const departure = new ClientDisconnect()
-      const parsing = await begun('pause:50', departure)
-      departure.abort()
+      const disconnect = new ClientDisconnect()
+      const parsing = await begun('pause:50', disconnect)
+      disconnect.abort()
       await parsing.outcome.catch(() => undefined)
       expect(processOf(await lab.pool.parse('echo:after'))).toBe(before)
     })
@@ -173,11 +173,11 @@ describe('A pool of parser processes', () => {
       start({ queue: 1 })
       await lab.pool.parse('echo:warm')
       const holder = new ClientDisconnect()
-      const held = lab.pool.parse('wait', { departure: holder })
-      const departure = new ClientDisconnect()
-      const leaver = lab.pool.parse('leave:1', { departure })
+      const held = lab.pool.parse('wait', { disconnect: holder })
+      const disconnect = new ClientDisconnect()
+      const leaver = lab.pool.parse('leave:1', { disconnect })
       await expect(lab.pool.parse('echo:third')).rejects.toMatchObject({ kind: 'overloaded' })
-      departure.abort()
+      disconnect.abort()
       await expect(leaver).rejects.toMatchObject({ kind: 'caller_left' })
       const third = lab.pool.parse('echo:third')
       holder.abort()
@@ -187,9 +187,9 @@ describe('A pool of parser processes', () => {
 
     it('has left before anything began', async () => {
       start()
-      const departure = new ClientDisconnect()
-      departure.abort()
-      await expect(lab.pool.parse('echo:1', { departure })).rejects.toMatchObject({ kind: 'caller_left' })
+      const disconnect = new ClientDisconnect()
+      disconnect.abort()
+      await expect(lab.pool.parse('echo:1', { disconnect })).rejects.toMatchObject({ kind: 'caller_left' })
     })
   })
 

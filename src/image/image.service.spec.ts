@@ -289,7 +289,7 @@ describe('The memory of channels', () => {
     expect(known.find('1')).toBe('second')
   })
 
-  it('holds 10,000 tasks, without those that were not asked for the longest', () => {
+  it('holds 10,000 tasks, and forgets the one asked for longest ago', () => {
     const known = new KnownChannels()
     for (let id = 0; id < 10_000; id++) known.remember(String(id), 'first')
     known.remember('0', 'first')

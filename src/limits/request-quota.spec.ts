@@ -284,8 +284,8 @@ describe('A realtime session of a key with limits', () => {
   it('pays as it goes and not once more at its end', async () => {
     const calls = new LimitedCalls({ tokensPerMinute: 1000, audioSecondsPerMinute: 60 })
     const one = await calls.enter(SESSION)
-    one.allowance.consume({ tokens: 300, audioSeconds: 4.5 })
-    one.allowance.consume({ tokens: 200 })
+    one.quota.consume({ tokens: 300, audioSeconds: 4.5 })
+    one.quota.consume({ tokens: 200 })
     served(one)
     await one.end({ usage: tokens(300, 200) })
     expect(await calls.used()).toMatchObject({ tokens: 500, audioSeconds: 4.5 })
@@ -294,12 +294,12 @@ describe('A realtime session of a key with limits', () => {
   it('knows when nothing is left, and none begins then', async () => {
     const calls = new LimitedCalls({ tokensPerMinute: 100, realtimeSessions: 9 })
     const one = await calls.enter(SESSION)
-    expect(one.allowance.exhaustedLimit()).toBeUndefined()
-    one.allowance.consume({ tokens: 130 })
+    expect(one.quota.exhaustedLimit()).toBeUndefined()
+    one.quota.consume({ tokens: 130 })
     const error = await failureOf(calls.enter(SESSION))
     expect(error.message).toContain('The limit of 100 tokens per minute of this API key (key:team-a) is used up.')
     expect(calls.refusals).toEqual(['tokensPerMinute'])
-    expect(one.allowance.exhaustedLimit()?.message).toContain('is used up. It is reset in 60 s.')
+    expect(one.quota.exhaustedLimit()?.message).toContain('is used up. It is reset in 60 s.')
     expect(await calls.account.inUse('realtimeSessions')).toBe(1)
   })
 })
@@ -473,8 +473,8 @@ describe('work reservations', () => {
     it('is reserved and settled piece by piece, and not once more when the session is over', async () => {
       const calls = new LimitedCalls(LIMITS, kind)
       const session = await calls.enter(SESSION)
-      const one = await session.allowance.reserve({ tokens: 30, audioSeconds: 2 })
-      const other = await session.allowance.reserve({ tokens: 50, audioSeconds: 3 })
+      const one = await session.quota.reserve({ tokens: 30, audioSeconds: 2 })
+      const other = await session.quota.reserve({ tokens: 50, audioSeconds: 3 })
       expect([one.refusal, other.refusal]).toEqual([undefined, undefined])
       expect(await calls.used()).toMatchObject({ tokens: 80, audioSeconds: 5 })
       one.settle({ tokens: 10, audioSeconds: 1 })
@@ -490,9 +490,9 @@ describe('work reservations', () => {
     it('fits exactly, and one more does not: that holds nothing, and is paid if it is done all the same', async () => {
       const calls = new LimitedCalls(LIMITS, kind)
       const session = await calls.enter(SESSION)
-      await session.allowance.reserve({ tokens: 99 })
-      const fits = await session.allowance.reserve({ tokens: 1, audioSeconds: 1 })
-      const refused = await session.allowance.reserve({ tokens: 1, audioSeconds: 4 })
+      await session.quota.reserve({ tokens: 99 })
+      const fits = await session.quota.reserve({ tokens: 1, audioSeconds: 1 })
+      const refused = await session.quota.reserve({ tokens: 1, audioSeconds: 4 })
       expect(fits.refusal).toBeUndefined()
       expect(refused.refusal?.limit).toBe('tokensPerMinute')
       expect(refused.refusal?.message).toMatch(
@@ -508,8 +508,8 @@ describe('work reservations', () => {
     it('is told what is left where something is', async () => {
       const calls = new LimitedCalls(LIMITS, kind)
       const session = await calls.enter(SESSION)
-      await session.allowance.reserve({ audioSeconds: 8 })
-      const { refusal } = await session.allowance.reserve({ tokens: 20, audioSeconds: 2.5 })
+      await session.quota.reserve({ audioSeconds: 8 })
+      const { refusal } = await session.quota.reserve({ tokens: 20, audioSeconds: 2.5 })
       expect(refusal?.limit).toBe('audioSecondsPerMinute')
       expect(refusal?.message).toContain('10 seconds of audio per minute of this API key (key:team-a) has 2 left')
       expect(refusal?.message).toContain('expects to use 2.5')
@@ -518,7 +518,7 @@ describe('work reservations', () => {
     it('is never more than the whole limit, as it is a guess', async () => {
       const calls = new LimitedCalls(LIMITS, kind)
       const session = await calls.enter(SESSION)
-      const all = await session.allowance.reserve({ tokens: 5000, audioSeconds: 50, unboundedResponses: 1 })
+      const all = await session.quota.reserve({ tokens: 5000, audioSeconds: 50, unboundedResponses: 1 })
       expect(all.refusal).toBeUndefined()
       expect(await calls.used()).toMatchObject({ tokens: 100, audioSeconds: 10 })
     })
@@ -526,8 +526,8 @@ describe('work reservations', () => {
     it('holds nothing once the session is over, whatever was under way', async () => {
       const calls = new LimitedCalls(LIMITS, kind)
       const session = await calls.enter(SESSION)
-      const held = await session.allowance.reserve({ tokens: 30, audioSeconds: 2 })
-      const coming = session.allowance.reserve({ tokens: 40 })
+      const held = await session.quota.reserve({ tokens: 30, audioSeconds: 2 })
+      const coming = session.quota.reserve({ tokens: 40 })
       await session.end({ left: true })
       await coming
       await nextTurn()
@@ -540,12 +540,12 @@ describe('work reservations', () => {
     it('is not taken for used up by its own session, and is by others', async () => {
       const calls = new LimitedCalls(LIMITS, kind)
       const [one, other] = [await calls.enter(SESSION), await calls.enter(SESSION)]
-      const held = await one.allowance.reserve({ tokens: 100 })
-      expect(one.allowance.exhaustedLimit()).toBeUndefined()
-      expect(other.allowance.exhaustedLimit()?.message).toContain('is used up')
+      const held = await one.quota.reserve({ tokens: 100 })
+      expect(one.quota.exhaustedLimit()).toBeUndefined()
+      expect(other.quota.exhaustedLimit()?.message).toContain('is used up')
       held.settle({ tokens: 100 })
       await nextTurn()
-      expect(one.allowance.exhaustedLimit()?.message).toContain('is used up')
+      expect(one.quota.exhaustedLimit()?.message).toContain('is used up')
     })
   })
 
@@ -556,18 +556,18 @@ describe('work reservations', () => {
       const now = jest.spyOn(performance, 'now')
       const startMs = Math.ceil(performance.now())
       const peek = jest.spyOn(calls.ledger, 'peek')
-      const elsewhere = await calls.make().allowance.reserve({ tokens: 100 })
+      const elsewhere = await calls.make().quota.reserve({ tokens: 100 })
       for (const [ms, looks] of [
         [0, 1],
         [999, 1],
         [1000, 2],
       ] as const) {
         now.mockReturnValue(startMs + ms)
-        expect(session.allowance.exhaustedLimit()).toBeDefined()
+        expect(session.quota.exhaustedLimit()).toBeDefined()
         expect(peek).toHaveBeenCalledTimes(looks)
       }
       elsewhere.settle({ tokens: 0 })
-      expect(session.allowance.exhaustedLimit()).toBeUndefined()
+      expect(session.quota.exhaustedLimit()).toBeUndefined()
     })
   })
 })

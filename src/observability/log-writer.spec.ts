@@ -127,7 +127,7 @@ describe('Output in batches', () => {
   })
 
   describe('While its reader stands still, batched output', () => {
-    it.each(ALL_KINDS)('holds up no caller: %s', async (kind) => {
+    it.each(ALL_KINDS)('holds up nothing else in the process: %s', async (kind) => {
       const script = `${WRITE_MANY}
       let turns = 0
       const turn = setInterval(() => {

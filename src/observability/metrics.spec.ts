@@ -187,18 +187,18 @@ const configOf = (...ids: readonly string[]) => {
 /** The metrics of a gateway with the channels `one` and `two`, of which a reload leaves `two`. */
 function counting() {
   const metrics = new Metrics()
-  const endings = new RequestHooks()
+  const hooks = new RequestHooks()
   const store = new ConfigStore(configOf('one', 'two'), () =>
     Promise.resolve({ config: configOf('two', 'three'), file: '' }),
   )
-  new AttemptMetrics(store, endings, metrics)
+  new AttemptMetrics(store, hooks, metrics)
   const end = (tried: readonly (readonly [channelId: string, failure?: ErrorKind])[], failure?: unknown): void => {
     const call = new RequestContext('req_1', 'POST', '/v1/chat/completions', 0)
     call.log.failure = failure
     for (const [channelId, kind] of tried) {
       call.log.attempts.push(attemptRecord(channelId, 0, { failure: kind }))
     }
-    endings.over(call, { status: 200, left: false, totalMs: 1, gatewayMs: 1 })
+    hooks.over(call, { status: 200, left: false, totalMs: 1, gatewayMs: 1 })
   }
   const attempts = async (): Promise<Record<string, number>> => {
     const family = parseScrape(await metrics.collectText()).get('gateway_attempts_total')

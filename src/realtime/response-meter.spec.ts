@@ -1,5 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { startSessions, type TestSession, type TestSessions } from '../../test/support/realtime-session.js'
+import {
+  closes,
+  drains,
+  revokes,
+  type SessionAct,
+  startSessions,
+  type TestSession,
+  type TestSessions,
+  vanishes,
+} from '../../test/support/realtime-session.js'
 import { FrameScan } from '../core/json-spans.js'
 import { NextResponseEstimator } from './response-estimate.js'
 import { ResponseUsageEstimator } from './response-meter.js'
@@ -209,27 +218,7 @@ describe('What the next answer is expected to hear', () => {
   })
 })
 
-/** What ends a session. */
-type Act = (opened: TestSession) => void
-
-const closes =
-  (side: 'client' | 'upstream', code?: number): Act =>
-  (opened) => {
-    opened[side].socket.close(code)
-  }
-const vanishes =
-  (side: 'client' | 'upstream'): Act =>
-  (opened) => {
-    opened[side].socket.terminate()
-  }
-const drains: Act = ({ session }) => {
-  session.drain()
-}
-const revokes: Act = ({ session }) => {
-  session.revoke()
-}
-
-describe('cut answer', () => {
+describe('An answer that is cut', () => {
   let sessions: TestSessions
   beforeEach(async () => {
     sessions = await startSessions()
@@ -278,7 +267,7 @@ describe('cut answer', () => {
   }
 
   describe('An answer that is cut off', () => {
-    it.each<[string, string, Act]>([
+    it.each<[string, string, SessionAct]>([
       ['the client closes', 'caller_left', closes('client')],
       ['the client vanishes', 'caller_left', vanishes('client')],
       ['the upstream vanishes', 'upstream_failed', vanishes('upstream')],

@@ -4,7 +4,10 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { eventually, promised } from '../../test/support/eventually.js'
 import {
+  closes,
+  drains,
   SECRET,
+  type SessionAct,
   type SessionOptions,
   type SocketPair,
   type SocketPairs,
@@ -12,27 +15,11 @@ import {
   startSocketPairs,
   type TestSession,
   type TestSessions,
+  vanishes,
 } from '../../test/support/realtime-session.js'
 import { Heartbeat, SessionTimers } from './session-close.js'
 import { closeReason } from './session-endings.js'
 import { SocketSide } from './socket.js'
-
-/** What a case does to a session. */
-type Act = (opened: TestSession) => void
-
-const closes =
-  (side: 'client' | 'upstream', code?: number): Act =>
-  (opened) => {
-    opened[side].socket.close(code)
-  }
-const vanishes =
-  (side: 'client' | 'upstream'): Act =>
-  (opened) => {
-    opened[side].socket.terminate()
-  }
-const drains: Act = ({ session }) => {
-  session.drain()
-}
 
 describe('A realtime session', () => {
   let sessions: TestSessions
@@ -82,7 +69,7 @@ describe('A realtime session', () => {
   const COMMIT = { type: 'input_audio_buffer.commit' }
 
   describe('A client that leaves', () => {
-    it.each<[string, string, Act]>([
+    it.each<[string, string, SessionAct]>([
       ['with a close', 'client_closed', closes('client', 1000)],
       ['with a close of its own code', 'client_closed', closes('client', 4001)],
       ['with a close without a code', 'client_closed', closes('client')],
@@ -151,7 +138,7 @@ describe('A realtime session', () => {
   describe('The end of a session', () => {
     const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
 
-    it.each<[string, Act]>([
+    it.each<[string, SessionAct]>([
       ['a close of the upstream', closes('upstream', 1000)],
       ['a loss of the upstream', vanishes('upstream')],
       ['a close of the client', closes('client', 1000)],
@@ -206,13 +193,13 @@ describe('A realtime session', () => {
   describe('The loss of the upstream', () => {
     /** Bytes that the library would not send. */
     const upstreamWrites =
-      (...bytes: readonly number[]): Act =>
+      (...bytes: readonly number[]): SessionAct =>
       ({ upstream }) => {
         const connection = Reflect.get(upstream.socket, '_socket') as { write(bytes: Buffer): void }
         connection.write(Buffer.from(bytes))
       }
 
-    it.each<[string, Act]>([
+    it.each<[string, SessionAct]>([
       ['by a cut', vanishes('upstream')],
       ['by a frame that breaks the protocol', upstreamWrites(0xf1, 0x00)],
       ['by a close code that does not exist', upstreamWrites(0x88, 0x02, 0x07, 0xd0)],

@@ -44,7 +44,7 @@ async function run(calls: LimitedCalls, steps: readonly Step[]): Promise<number>
   const session = await calls.enter(SESSION).catch(() => undefined)
   // Nothing was left at that moment.
   if (session === undefined) return 0
-  const answers = new ResponseReservations(session.allowance)
+  const answers = new ResponseReservations(session.quota)
   let used = 0
   for (const step of steps) {
     if (step.what === 'ask') await answers.tryReserve(() => ({ tokens: step.tokens }), undefined)
@@ -84,7 +84,7 @@ describe('The counts of a key with realtime sessions', () => {
           const calls = new LimitedCalls({ tokensPerMinute: LIMIT }, kind)
           const given = await Promise.all(
             asked.map(async (tokens) => {
-              const { allowance: quota } = calls.make()
+              const { quota } = calls.make()
               return (await new ResponseReservations(quota).tryReserve(() => ({ tokens }), undefined)) === undefined
                 ? tokens
                 : 0
@@ -331,7 +331,7 @@ describe('An answer whose reservation takes its time', () => {
   const APPEND = '{"type":"input_audio_buffer.append","audio":"AAAA"}'
   const UNKNOWN = '{"type":"nothing","event_id":"odd"}'
 
-  const isWaitedFor = (count: number): Promise<void> => eventually(() => lab.allowance.answer.length === count)
+  const isWaitedFor = (count: number): Promise<void> => eventually(() => lab.quota.answer.length === count)
 
   it('is overtaken by nothing: what is sent behind it stays behind it, and is judged in order', async () => {
     for (const event of [CLEAR, CREATE, APPEND, UNKNOWN, CREATE, CLEAR]) lab.client.send(event)
@@ -341,11 +341,11 @@ describe('An answer whose reservation takes its time', () => {
     lab.upstream.ping()
     await once(lab.upstream, 'pong')
     expect([heard, told]).toEqual([['input_audio_buffer.clear'], []])
-    lab.allowance.answer[0]?.()
+    lab.quota.answer[0]?.()
     await isWaitedFor(2)
     await eventually(() => told.length === 1)
     expect(told).toMatchObject([{ error: { event_id: 'odd' } }])
-    lab.allowance.answer[1]?.()
+    lab.quota.answer[1]?.()
     await eventually(() => heard.length === 5)
     expect(heard.slice(1)).toEqual([
       'response.create',
@@ -358,7 +358,7 @@ describe('An answer whose reservation takes its time', () => {
   it('is refused before its upstream hears of it, and the session goes on', async () => {
     for (const event of [CREATE, CLEAR]) lab.client.send(event)
     await isWaitedFor(1)
-    lab.allowance.answer[0]?.('There is no room.')
+    lab.quota.answer[0]?.('There is no room.')
     await eventually(() => heard.length === 1 && told.length === 1)
     expect(heard).toEqual(['input_audio_buffer.clear'])
     const error = { type: 'rate_limit_error', code: 'rate_limit_exceeded', message: 'There is no room.' }
@@ -378,9 +378,9 @@ describe('An answer whose reservation takes its time', () => {
     await isWaitedFor(1)
     lab[who].terminate()
     // A client that is not read is seen to have gone when it is written to, or read again.
-    lab.allowance.answer[0]?.()
+    lab.quota.answer[0]?.()
     await lab.session.ended
-    expect(lab.allowance.answer).toHaveLength(1)
+    expect(lab.quota.answer).toHaveLength(1)
   })
 
   it('is let begin and end by a session that is to finish meanwhile, and nothing behind it is', async () => {
@@ -391,7 +391,7 @@ describe('An answer whose reservation takes its time', () => {
     await eventually(() => told.length === 1)
     expect(lab.session.endCause).toBeUndefined()
     const closed = once(lab.client, 'close')
-    lab.allowance.answer[0]?.()
+    lab.quota.answer[0]?.()
     await eventually(() => heard.length === 1)
     lab.upstream.send('{"type":"response.created","response":{"id":"resp_1"}}')
     lab.upstream.send('{"type":"response.done","response":{"id":"resp_1"}}')
@@ -400,7 +400,7 @@ describe('An answer whose reservation takes its time', () => {
       ['response.create'],
       ['input_audio_buffer.cleared', 'response.created', 'response.done'],
     ])
-    expect(lab.allowance.answer).toHaveLength(1)
+    expect(lab.quota.answer).toHaveLength(1)
   })
 
   it('is refused within a session that is to finish, which ends then', async () => {
@@ -408,7 +408,7 @@ describe('An answer whose reservation takes its time', () => {
     await isWaitedFor(1)
     lab.session.finish()
     const closed = once(lab.client, 'close')
-    lab.allowance.answer[0]?.('There is no room.')
+    lab.quota.answer[0]?.('There is no room.')
     expect((await closed)[0]).toBe(1001)
     expect([heard, told]).toMatchObject([[], [{ error: { event_id: 'mine', code: 'rate_limit_exceeded' } }]])
   })
@@ -418,7 +418,7 @@ describe('An answer whose reservation takes its time', () => {
     await isWaitedFor(1)
     lab.session.drain()
     await lab.session.ended
-    lab.allowance.answer[0]?.()
+    lab.quota.answer[0]?.()
     await new Promise(setImmediate)
     expect(heard).toEqual([])
   })

@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { parseConfig } from '../../test/support/config.js'
+import { healthOf } from '../../test/support/routing.js'
 import { PROVIDERS } from '../app/providers.js'
 import { seededRandom } from '../../test/support/eventually.js'
 import type { ChannelConfig } from '../config/channel-schema.js'
-import { ConfigStore } from '../config/config-store.js'
 import type { ProviderOf } from '../providers/contract.js'
 import { channelOrder, everyChannel, ProviderRegistry, RoutingTable } from './channel-selection.js'
 import { Channel } from './channel.js'
-import { type BreakerState, type ChannelAttempt, ChannelHealth } from './circuit-breaker.js'
+import type { BreakerState, ChannelAttempt } from './circuit-breaker.js'
 
 const TIMEOUTS = { connectMs: 1, firstByteMs: 1, idleMs: 1, totalMs: 1 }
 
@@ -211,7 +211,7 @@ describe('The share of a channel', () => {
     }))
     const config = parseConfig(JSON.stringify({ channels: listed }), {})
     const channels = config.channels.map((channel) => new Channel(channel, 'chat'))
-    const health = new ChannelHealth(new ConfigStore(config, () => Promise.reject(new Error('no reload'))))
+    const health = healthOf()
     const random = seededRandom()
     const underWay: { readonly attempt: ChannelAttempt; readonly endsAtMs: number }[] = []
     const chosen = weights.map(() => 0)

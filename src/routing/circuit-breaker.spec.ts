@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { parseConfig } from '../../test/support/config.js'
 import { seededRandom } from '../../test/support/eventually.js'
-import { ChannelTraffic, DEADLINE_MS, type TrafficShape } from '../../test/support/routing.js'
-import { ConfigStore } from '../config/config-store.js'
+import { ChannelTraffic, DEADLINE_MS, healthOf, type TrafficShape } from '../../test/support/routing.js'
 import { channelOrder } from './channel-selection.js'
 import { Channel } from './channel.js'
 import { type ChannelAttempt, type ChannelFailure, ChannelHealth } from './circuit-breaker.js'
@@ -14,13 +13,16 @@ afterEach(() => {
   jest.useRealTimers()
 })
 
-const healthOf = (breaker: object = {}): ChannelHealth =>
-  new ChannelHealth(
-    new ConfigStore(parseConfig(JSON.stringify({ breaker }), {}), () => Promise.reject(new Error('no reload'))),
-  )
-
 const fail = (health: ChannelHealth, times: number, failure: ChannelFailure = {}): void => {
   for (let failed = 0; failed < times; failed++) health.begin('a').failed(failure)
+}
+
+/** To the last millisecond, and then half open. */
+function expectOpenFor(health: ChannelHealth, ms: number): void {
+  jest.advanceTimersByTime(ms - 1)
+  expect(health.stateOf('a')).toBe('open')
+  jest.advanceTimersByTime(1)
+  expect(health.stateOf('a')).toBe('half_open')
 }
 
 describe('The breaker of a channel', () => {
@@ -30,10 +32,7 @@ describe('The breaker of a channel', () => {
     expect(health.stateOf('a')).toBe('closed')
     fail(health, 1)
     expect([health.stateOf('a'), health.stateOf('b')]).toEqual(['open', 'closed'])
-    jest.advanceTimersByTime(999)
-    expect(health.stateOf('a')).toBe('open')
-    jest.advanceTimersByTime(1)
-    expect(health.stateOf('a')).toBe('half_open')
+    expectOpenFor(health, 1000)
   })
 
   it('lets one probe through at a time, and closes when that succeeds', () => {
@@ -82,10 +81,7 @@ describe('The breaker of a channel', () => {
   it('opens for as long as the upstream says', () => {
     const health = healthOf({ failures: 9 })
     fail(health, 1, { openMs: 7000 })
-    jest.advanceTimersByTime(6999)
-    expect(health.stateOf('a')).toBe('open')
-    jest.advanceTimersByTime(1)
-    expect(health.stateOf('a')).toBe('half_open')
+    expectOpenFor(health, 7000)
   })
 
   it('opens by failed reads as well, and is not closed by reads that succeed', () => {
@@ -196,9 +192,9 @@ describe('circuit breaker', () => {
   let channels: readonly Channel[]
   beforeEach(() => {
     const listed = IDS.map((id) => ({ id, provider: 'p1', baseUrl: 'http://127.0.0.1:1', credentials: 's' }))
-    const config = parseConfig(JSON.stringify({ channels: listed, breaker: NEVER_OPEN }), {})
+    const config = parseConfig(JSON.stringify({ channels: listed }), {})
     channels = config.channels.map((channel) => new Channel(channel, 'chat'))
-    health = new ChannelHealth(new ConfigStore(config, () => Promise.reject(new Error('no reload'))))
+    health = healthOf(NEVER_OPEN)
   })
 
   const pass = (ms: number): void => {
@@ -415,7 +411,7 @@ describe('circuit breaker', () => {
   })
 })
 
-describe('channel slow answer', () => {
+describe('A slow answer of a channel', () => {
   const MINUTE_MS = 60_000
   /** Few calls leave more to chance. */
   const runsFor = (callsEveryMs: number): number => (callsEveryMs < 1_000 ? 10 : 60)

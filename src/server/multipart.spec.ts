@@ -23,15 +23,15 @@ import type { SpooledFile } from '../core/spooled-file.js'
 import { faultOfFieldName, type MultipartLimits, safeFileName } from './multipart.js'
 import { spoolBody } from './spool-body.js'
 
-describe('multipart upload faults', () => {
+const MEBIBYTE = 1_048_576
+
+describe('A multipart upload', () => {
   const CHUNKED_HEAD = Buffer.from(
     `POST / HTTP/1.1\r\nhost: x\r\ncontent-type: ${MULTIPART['content-type']}\r\ntransfer-encoding: chunked\r\n\r\n`,
   )
   const chunk = (bytes: Buffer): Buffer =>
     Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')])
   const LAST_CHUNK = Buffer.from('0\r\n\r\n')
-  const MEBIBYTE = 1024 * 1024
-
   let server: UploadServer
   async function start(limits: Partial<MultipartLimits> = {}): Promise<void> {
     server = await startUploadServer(limits)
@@ -529,8 +529,6 @@ describe('faultOfFieldName', () => {
 })
 
 describe('A body that is received as a file', () => {
-  const MEBIBYTE = 1_048_576
-
   let close: () => Promise<void>
   let port: number
   let outcomes: Promise<SpooledFile>[]

@@ -5,12 +5,10 @@ import { fileURLToPath } from 'node:url'
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import pg from 'pg'
-import { dataDirectory, STORE_START_MS } from '../../test/support/stores.js'
+import { dataDirectory } from '../../test/support/stores.js'
 import { WorkerSocket } from './embedded-worker.js'
 
 describe('the worker of the embedded store', () => {
-  jest.setTimeout(STORE_START_MS)
-
   const FILE = fileURLToPath(new URL('./postgres.worker.mjs', import.meta.url))
 
   /** The worker as it is, on a disk that is watched: [0] counts, and once [1] is set no `fsync` succeeds any more. */

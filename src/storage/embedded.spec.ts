@@ -9,13 +9,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest 
 import { sql } from 'kysely'
 import pg from 'pg'
 import { eventually } from '../../test/support/eventually.js'
-import {
-  dataDirectory,
-  emptyDataDirectory,
-  STORE_START_MS,
-  type TestStore,
-  testStore,
-} from '../../test/support/stores.js'
+import { dataDirectory, emptyDataDirectory, type TestStore, testStore } from '../../test/support/stores.js'
 import { someSubmitted, someTask, START_MS } from '../../test/support/task-rows.js'
 import { GatewayError } from '../core/errors.js'
 import { KyselyCallbackRepository } from '../tasks/callback.pg.js'
@@ -26,8 +20,6 @@ import { PostgresWorker } from './embedded-worker.js'
 import { tidy } from './embedded.js'
 
 describe('embedded', () => {
-  jest.setTimeout(STORE_START_MS)
-
   let directory: string
   const stores: TestStore[] = []
 
@@ -171,8 +163,6 @@ describe('embedded', () => {
 })
 
 describe('tidy', () => {
-  jest.setTimeout(STORE_START_MS)
-
   let directory: string
   let store: TestStore
 
@@ -219,8 +209,6 @@ describe('tidy', () => {
 })
 
 describe('leases', () => {
-  jest.setTimeout(STORE_START_MS)
-
   const CLAIM = {
     nowMs: START_MS + 10_000,
     lockedUntilMs: START_MS + 70_000,

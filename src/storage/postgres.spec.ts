@@ -1,18 +1,10 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { eventually, promised } from '../../test/support/eventually.js'
-import {
-  startPostgres,
-  STORE_START_MS,
-  type TestPostgres,
-  type TestStore,
-  testStore,
-} from '../../test/support/stores.js'
+import { startPostgres, type TestPostgres, type TestStore, testStore } from '../../test/support/stores.js'
 import { StoreUnusable } from './database.js'
-
-jest.setTimeout(STORE_START_MS)
 
 let postgres: TestPostgres
 let url: string

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { type BeforeApplicationShutdown, Injectable, Module } from '@nestjs/common'
 import { Test } from '@nestjs/testing'
 import { sql } from 'kysely'
@@ -11,7 +11,6 @@ import {
   emptyDataDirectory,
   nameDataDirectory,
   startPostgres,
-  STORE_START_MS,
   type TestPostgres,
   type TestStore,
   testStore,
@@ -28,8 +27,6 @@ import { isSilence, storeFailure, storeOverloaded } from './reconnecting-databas
 import { DatabaseModule } from './storage.module.js'
 
 describe('migrations', () => {
-  jest.setTimeout(STORE_START_MS)
-
   /** Takes a store back to 0003. */
   const AS_BEFORE_HOURS = `drop trigger usage_record_added on usage_record; drop function add_usage_to_hours;
   drop table usage_hour; delete from migration where name = '0004-usage-hours'`
@@ -152,32 +149,28 @@ describe('DatabaseModule', () => {
     nameDataDirectory(undefined)
   })
 
-  it(
-    'gives the store to modules that import nothing, opens it for the module that asks, and closes it last',
-    async () => {
-      const directory = await dataDirectory()
-      nameDataDirectory(directory)
-      const nest = await Test.createTestingModule({
-        imports: [
-          ConfigurationModule.forRoot({ config: parseConfig('{}', {}) }),
-          ObservabilityModule.forRoot(new Readiness(), new RequestHooks(), createLogging('silent').logger),
-          DatabaseModule,
-          DistantModule,
-        ],
-      }).compile()
-      await nest.init()
-      const owner = join(directory, 'OWNER')
-      expect(existsSync(owner)).toBe(false)
-      await nest.get(Database).open()
-      expect(existsSync(owner)).toBe(true)
-      const loop = nest.get(LastWrite, { strict: false })
-      await nest.close()
-      expect(loop.written).toEqual([{ written: 'in time' }])
-      expect(existsSync(owner)).toBe(false)
-      await rm(directory, { recursive: true })
-    },
-    STORE_START_MS,
-  )
+  it('gives the store to modules that import nothing, opens it for the module that asks, and closes it last', async () => {
+    const directory = await dataDirectory()
+    nameDataDirectory(directory)
+    const nest = await Test.createTestingModule({
+      imports: [
+        ConfigurationModule.forRoot({ config: parseConfig('{}', {}) }),
+        ObservabilityModule.forRoot(new Readiness(), new RequestHooks(), createLogging('silent').logger),
+        DatabaseModule,
+        DistantModule,
+      ],
+    }).compile()
+    await nest.init()
+    const owner = join(directory, 'OWNER')
+    expect(existsSync(owner)).toBe(false)
+    await nest.get(Database).open()
+    expect(existsSync(owner)).toBe(true)
+    const loop = nest.get(LastWrite, { strict: false })
+    await nest.close()
+    expect(loop.written).toEqual([{ written: 'in time' }])
+    expect(existsSync(owner)).toBe(false)
+    await rm(directory, { recursive: true })
+  })
 })
 
 const withCode = (code: string): Error => Object.assign(new Error('said the server'), { code })
@@ -212,7 +205,7 @@ describe('storeFailure', () => {
     ...['23505', '42P01', '22003'].map((code) => [code, withCode(code)] as const),
     ['an error without a code', new Error('anything else')],
     ['what is no error', 'no error at all'],
-  ])('leaves %s to the code that wrote the statement', (_name, error) => {
+  ])('takes %s for a fault of the statement', (_name, error) => {
     expect(storeFailure(error)).toBe('statement')
   })
 

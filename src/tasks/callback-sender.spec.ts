@@ -1,9 +1,8 @@
-import { once } from 'node:events'
 import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { Webhook, WebhookVerificationError } from 'standardwebhooks'
+import { listenOnLoopback } from '../../test/support/loopback-server.js'
 import { CALLBACK_SECRET, CallbackLab } from '../../test/support/callback-lab.js'
 import { parseConfig } from '../../test/support/config.js'
 import { eventually, HeldAnswers, take, promised } from '../../test/support/eventually.js'
@@ -22,6 +21,7 @@ import {
 } from './callback-attempt.js'
 
 const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
 
 describe('The sender of callbacks', () => {
   let lab: CallbackLab
@@ -47,8 +47,6 @@ describe('The sender of callbacks', () => {
   const LEASE_MS = 45_000
   /** Shorter than the pauses of a sender that waits for its timer instead of for room. */
   const SOON_MS = 15_000
-  const DAY_MS = 24 * HOUR_MS
-
   const answerWith =
     (status: number, headers: Record<string, string> = {}): (typeof lab.receiver)['answer'] =>
     (response) =>
@@ -103,9 +101,8 @@ describe('The sender of callbacks', () => {
         requests++
         response.end()
       })
-      server.listen(0, '127.0.0.1')
-      await once(server, 'listening')
-      const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+      const { port, close } = await listenOnLoopback(server)
+      const host = `127.0.0.1:${port}`
       try {
         lab.exempt(host)
         await lab.reload()
@@ -114,7 +111,7 @@ describe('The sender of callbacks', () => {
         await failedWith('msg_1', 'The certificate of the receiver was not accepted.')
         expect(requests).toBe(0)
       } finally {
-        server.close()
+        await close()
       }
     })
 
@@ -559,7 +556,6 @@ describe('A callback_url', () => {
   })
 })
 
-const DAY_MS = 24 * HOUR_MS
 const SCHEDULE_MS = [0, 5000, 300_000, 1_800_000, 7_200_000, 18_000_000, 36_000_000, 36_000_000]
 const NOW_MS = Date.parse('Wed, 01 Jul 2026 12:00:00 GMT')
 

@@ -77,7 +77,7 @@ describe('A create whose answer is lost', () => {
     ['the connection breaks', LOST],
     ['the time is up', attemptError('upstream_timeout', { phase: 'sent' })],
     ['the caller leaves', clientDisconnected()],
-    ['for an unknown reason', new GatewayError('upstream_failed', 'Something.')],
+    ['the reason is unknown', new GatewayError('upstream_failed', 'Something.')],
   ] as const
 
   it.each(LOSSES)('because %s is in doubt, and the caller must not send it again', async (_why, error) => {
@@ -256,7 +256,7 @@ describe('A create with an upstream key of the callers own', () => {
   const OWN = { keyId: 'caller', bearer: 'ak|sk' }
   const CHANNELS = [videoChannel('own', { credentials: 'caller' })]
 
-  it('is made, but without callbacks, as no other caller can follow it', async () => {
+  it('is made, but without callbacks, as the gateway cannot follow it without a key of its caller', async () => {
     const lab = taskLab({ channels: CHANNELS, sections: { server: { publicUrl: 'https://gateway.example' } } })
     const refused = lab.engine.create(lab.order({ callbackUrl: CALLBACK_URL }, OWN), callOf(OWN))
     expect((await failureOf(refused)).details).toMatchObject({ param: 'callback_url', code: 'unsupported_parameter' })
@@ -294,7 +294,7 @@ describe('A shutdown', () => {
 describe('A create under an idempotency key', () => {
   const KEYED = { idempotencyKey: 'key-1', externalTaskId: 'order-1' }
   const OTHER_BODY = { ...KEYED, fingerprint: 'b'.repeat(64) }
-  const LOST = new GatewayError('upstream_failed', 'Lost.', { attempt: { phase: 'sent' } })
+  const LOST_ANSWER = new GatewayError('upstream_failed', 'Lost.', { attempt: { phase: 'sent' } })
 
   const create = (lab: TaskLab, order: object = KEYED) => lab.engine.create(lab.order(order), callOf())
 
@@ -332,7 +332,7 @@ describe('A create under an idempotency key', () => {
 
   it('is told to come back while it is unknown what came of the first, then answered from what was found', async () => {
     const lab = taskLab()
-    lab.upstream.createFaults.push({ when: 'after', error: LOST })
+    lab.upstream.createFaults.push({ when: 'after', error: LOST_ANSWER })
     await expect(create(lab)).rejects.toMatchObject({ kind: 'upstream_failed' })
     await expect(create(lab)).rejects.toMatchObject({ kind: 'idempotency_running' })
     const task = await lab.engine.find('text2video', 'order-1', callOf())

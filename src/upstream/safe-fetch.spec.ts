@@ -362,7 +362,7 @@ describe('A guarded client', () => {
   })
 })
 
-describe('guarded client post', () => {
+describe('A post of a guarded client', () => {
   /** Well below the deadlines that end a request when the one under test does not. */
   const SOON_MS = 8000
 

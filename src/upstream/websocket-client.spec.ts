@@ -6,7 +6,14 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import type { WebSocket } from 'ws'
 import { eventually } from '../../test/support/eventually.js'
 import { UpstreamSocketsLab } from '../../test/support/outbound-labs.js'
-import { failureOf, newCall, targetOf, unusedPort } from '../../test/support/raw-upstream.js'
+import {
+  BROKEN_ANSWERS,
+  failureOf,
+  NEVER_SENT,
+  newCall,
+  targetOf,
+  unusedPort,
+} from '../../test/support/raw-upstream.js'
 import { collect } from '../core/byte-stream.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { UpstreamResponse, UpstreamTarget } from './upstream-client.js'
@@ -26,14 +33,12 @@ describe('A dial that fails', () => {
   it('because no server listens was never sent', async () => {
     expect(await failureOf(dial(targetOf(await unusedPort())))).toMatchObject({
       kind: 'upstream_failed',
-      details: { attempt: { phase: 'unsent', channelError: true }, retryable: true },
+      details: NEVER_SENT,
     })
   })
 
-  it.each<[string, (socket: Socket) => void]>([
-    ['a reset', (socket) => socket.resetAndDestroy()],
-    ['a polite close', (socket) => socket.end()],
-    ['something that is not HTTP', (socket) => socket.end('SSH-2.0-OpenSSH_9.6\r\n\r\n')],
+  it.each<readonly [string, (socket: Socket) => void]>([
+    ...BROKEN_ANSWERS,
     [
       'a 101 that does not prove itself',
       (socket) => socket.write('HTTP/1.1 101 S\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n'),

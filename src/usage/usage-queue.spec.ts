@@ -24,7 +24,7 @@ import { RecordDelivery } from './record-delivery.js'
 import { entryFromRequest } from './usage-entry.js'
 import { DroppedUsage, UsageMetrics } from './usage-metrics.js'
 
-describe('The usage ledger', () => {
+describe('The usage queue', () => {
   let lab: UsageLedgerLab
 
   async function begin(options: UsageLedgerOptions): Promise<void> {
@@ -36,173 +36,172 @@ describe('The usage ledger', () => {
     lab = await usageLedgerLab()
   })
   afterEach(() => lab.close())
+
   const channel = (id: string): object => ({ id, provider: 'p1', baseUrl: 'http://127.0.0.1:1', credentials: 'secret' })
 
-  describe('The ledger', () => {
-    it('has a record of every call that is over', async () => {
-      lab.chat()
-      lab.endings.over(contextAt('GET', '/health/live', 'req_2'), OK)
-      expect(await lab.rows()).toMatchObject([{ requestId: 'req_1', model: 'gpt-4o', units: { promptTokens: 10 } }])
-    })
+  it('has a record of every call that is over', async () => {
+    lab.chat()
+    lab.hooks.over(contextAt('GET', '/health/live', 'req_2'), OK)
+    expect(await lab.rows()).toMatchObject([{ requestId: 'req_1', model: 'gpt-4o', units: { promptTokens: 10 } }])
+  })
 
-    it('writes by itself after a while', async () => {
-      await begin({ usage: { batchMs: 1 } })
-      const { chat, store } = lab
-      chat()
-      await eventually(() => store.rows.size === 1)
-      chat()
-      await eventually(() => store.rows.size === 2)
-    })
+  it('writes by itself after a while', async () => {
+    await begin({ usage: { batchMs: 1 } })
+    const { chat, store } = lab
+    chat()
+    await eventually(() => store.rows.size === 1)
+    chat()
+    await eventually(() => store.rows.size === 2)
+  })
 
-    it('makes no record while a call ends, however many end at once, and has all of them soon', async () => {
-      await begin({ usage: { batchMs: 60_000, batchRows: 1 } })
-      const { chat, store } = lab
-      for (let count = 0; count < 220; count++) chat()
-      expect(store.batches).toEqual([])
-      // Less than a batch waits for more.
-      await eventually(() => store.rows.size >= 200)
-      expect(await lab.rows()).toHaveLength(220)
-    })
+  it('makes no record while a call ends, however many end at once, and has all of them soon', async () => {
+    await begin({ usage: { batchMs: 60_000, batchRows: 1 } })
+    const { chat, store } = lab
+    for (let count = 0; count < 220; count++) chat()
+    expect(store.batches).toEqual([])
+    // Less than a batch waits for more.
+    await eventually(() => store.rows.size >= 200)
+    expect(await lab.rows()).toHaveLength(220)
+  })
 
-    it('has one of every answer of a session and every transcription in it, each at its own price', async () => {
-      await begin({
-        prices: [
-          { models: ['*'], kind: 'input_transcription', audioSeconds: '1' },
-          { models: ['gpt-realtime'], promptTokens: '2', completionTokens: '0' },
-        ],
-      })
-      const { endings, ledger: queue, lines } = lab
-      const call = contextAt('GET', '/v1/realtime')
-      call.caller = { keyId: 'team-a' }
-      const common = { call, channelId: 'p1-main', model: 'gpt-realtime', estimated: false }
-      const heard = { estimate: { output_tokens: 4 } }
-      queue.record({ ...common, ...heard, kind: 'response', units: { input_tokens: 1_000_000, output_tokens: 3 } })
-      queue.record({ ...common, kind: 'input_transcription', units: { seconds: 2 } })
-      call.log.usage = { units: { input_tokens: 1_000_000 }, estimated: false }
-      Object.assign(call.log, { model: 'gpt-realtime' })
-      endings.over(call, { ...OK, status: 101 })
-      expect(await lab.rows()).toMatchObject([
-        { kind: 'response', cost: '2', requestId: 'req_1', keyId: 'team-a', estimated: '{"output_tokens":4}' },
-        { kind: 'input_transcription', cost: '2', units: { audioSeconds: 2 }, estimated: null },
-        { kind: 'request', units: {}, pricing: 'free', outcome: 'ok' },
-      ])
-      const logged = lines.filter(({ msg }) => msg === 'usage')
-      expect(logged).toMatchObject([{ requestId: 'req_1', kind: 'response' }, { kind: 'input_transcription' }])
+  it('has one of every answer of a session and every transcription in it, each at its own price', async () => {
+    await begin({
+      prices: [
+        { models: ['*'], kind: 'input_transcription', audioSeconds: '1' },
+        { models: ['gpt-realtime'], promptTokens: '2', completionTokens: '0' },
+      ],
     })
+    const { hooks, queue, lines } = lab
+    const call = contextAt('GET', '/v1/realtime')
+    call.caller = { keyId: 'team-a' }
+    const common = { call, channelId: 'p1-main', model: 'gpt-realtime', estimated: false }
+    const heard = { estimate: { output_tokens: 4 } }
+    queue.record({ ...common, ...heard, kind: 'response', units: { input_tokens: 1_000_000, output_tokens: 3 } })
+    queue.record({ ...common, kind: 'input_transcription', units: { seconds: 2 } })
+    call.log.usage = { units: { input_tokens: 1_000_000 }, estimated: false }
+    Object.assign(call.log, { model: 'gpt-realtime' })
+    hooks.over(call, { ...OK, status: 101 })
+    expect(await lab.rows()).toMatchObject([
+      { kind: 'response', cost: '2', requestId: 'req_1', keyId: 'team-a', estimated: '{"output_tokens":4}' },
+      { kind: 'input_transcription', cost: '2', units: { audioSeconds: 2 }, estimated: null },
+      { kind: 'request', units: {}, pricing: 'free', outcome: 'ok' },
+    ])
+    const logged = lines.filter(({ msg }) => msg === 'usage')
+    expect(logged).toMatchObject([{ requestId: 'req_1', kind: 'response' }, { kind: 'input_transcription' }])
+  })
 
-    it('goes on after a note that cannot be made a record', async () => {
-      const bad = chatCall()
-      bad.log.usage = { units: { prompt_tokens: 1n as never }, estimated: false }
-      lab.endings.over(bad, OK)
-      lab.chat()
-      expect(await lab.rows()).toHaveLength(1)
-      expect(lab.lines).toMatchObject([{ msg: 'usage could not be recorded' }])
-    })
+  it('goes on after a note that cannot be made a record', async () => {
+    const bad = chatCall()
+    bad.log.usage = { units: { prompt_tokens: 1n as never }, estimated: false }
+    lab.hooks.over(bad, OK)
+    lab.chat()
+    expect(await lab.rows()).toHaveLength(1)
+    expect(lab.lines).toMatchObject([{ msg: 'usage could not be recorded' }])
+  })
 
-    it('counts what was used by class and channel, and costs', async () => {
-      await begin({ prices: [{ models: ['*'], promptTokens: '1000000' }] })
-      const { chat, endings, samples } = lab
-      chat('gpt-4o', 3)
-      chat('gpt-4.1', 4)
-      endings.over(chatCall(), { ...OK, left: true })
-      await lab.rows()
-      expect(await samples('gateway_usage_records_total')).toEqual([
-        'gateway_usage_records_total{outcome="ok"} 2',
-        'gateway_usage_records_total{outcome="caller_left"} 1',
-      ])
-      const labels = 'class="chat",channel="p1-main"'
-      expect(await samples('gateway_usage_units_total')).toEqual([
-        `gateway_usage_units_total{unit="prompt_tokens",${labels}} 17`,
-      ])
-      expect(await samples('gateway_usage_cost_total')).toEqual([`gateway_usage_cost_total{${labels}} 17`])
-    })
+  it('counts what was used by class and channel, and costs', async () => {
+    await begin({ prices: [{ models: ['*'], promptTokens: '1000000' }] })
+    const { chat, hooks, samples } = lab
+    chat('gpt-4o', 3)
+    chat('gpt-4.1', 4)
+    hooks.over(chatCall(), { ...OK, left: true })
+    await lab.rows()
+    expect(await samples('gateway_usage_records_total')).toEqual([
+      'gateway_usage_records_total{outcome="ok"} 2',
+      'gateway_usage_records_total{outcome="caller_left"} 1',
+    ])
+    const labels = 'class="chat",channel="p1-main"'
+    expect(await samples('gateway_usage_units_total')).toEqual([
+      `gateway_usage_units_total{unit="prompt_tokens",${labels}} 17`,
+    ])
+    expect(await samples('gateway_usage_cost_total')).toEqual([`gateway_usage_cost_total{${labels}} 17`])
+  })
 
-    it('raises an alarm for use without a price: a metric each time, a line once per model', async () => {
-      await begin({
-        prices: [{ models: ['known'], promptTokens: '1' }],
-        laterPrices: [{ models: ['other'], promptTokens: '1' }],
-      })
-      const { chat, samples, lines, config } = lab
-      for (const model of ['known', 'a', 'a', 'b']) chat(model)
-      chat('a', 0)
-      await lab.rows()
-      expect(await samples('gateway_usage_unpriced_total')).toEqual([
-        'gateway_usage_unpriced_total{class="chat",channel="p1-main"} 3',
-      ])
-      const logged = () => lines.filter(({ msg }) => String(msg).startsWith('no price')).map(({ model }) => model)
-      expect(logged()).toEqual(['a', 'b'])
-      // A new table is searched anew.
-      await config.reload()
-      chat('a')
-      chat('other')
-      expect((await lab.rows()).at(-1)).toMatchObject({ model: 'other', pricing: 'priced' })
-      expect(logged()).toEqual(['a', 'b', 'a'])
+  it('raises an alarm for use without a price: a metric each time, a line once per model', async () => {
+    await begin({
+      prices: [{ models: ['known'], promptTokens: '1' }],
+      laterPrices: [{ models: ['other'], promptTokens: '1' }],
     })
+    const { chat, samples, lines, config } = lab
+    for (const model of ['known', 'a', 'a', 'b']) chat(model)
+    chat('a', 0)
+    await lab.rows()
+    expect(await samples('gateway_usage_unpriced_total')).toEqual([
+      'gateway_usage_unpriced_total{class="chat",channel="p1-main"} 3',
+    ])
+    const logged = () => lines.filter(({ msg }) => String(msg).startsWith('no price')).map(({ model }) => model)
+    expect(logged()).toEqual(['a', 'b'])
+    // A new table is searched anew.
+    await config.reload()
+    chat('a')
+    chat('other')
+    expect((await lab.rows()).at(-1)).toMatchObject({ model: 'other', pricing: 'priced' })
+    expect(logged()).toEqual(['a', 'b', 'a'])
+  })
 
-    it('is silent where there is no price table at all', async () => {
-      lab.chat()
-      expect(await lab.rows()).toMatchObject([{ pricing: 'unpriced', cost: null }])
-      expect(await lab.samples('gateway_usage_unpriced_total')).toEqual([])
-      expect(lab.lines).toEqual([])
-    })
+  it('is silent where there is no price table at all', async () => {
+    lab.chat()
+    expect(await lab.rows()).toMatchObject([{ pricing: 'unpriced', cost: null }])
+    expect(await lab.samples('gateway_usage_unpriced_total')).toEqual([])
+    expect(lab.lines).toEqual([])
+  })
 
-    it('has counted every call that is over when a scrape asks for the metrics, whether it is written or not', async () => {
-      await begin({ prices: [{ models: ['other'], promptTokens: '1' }] })
-      const { chat, samples, store } = lab
-      for (let count = 0; count < 70; count++) chat()
-      expect(await samples('gateway_usage_unpriced_total')).toEqual([
-        'gateway_usage_unpriced_total{class="chat",channel="p1-main"} 70',
-      ])
-      expect(await samples('gateway_usage_records_total')).toEqual(['gateway_usage_records_total{outcome="ok"} 70'])
-      expect(store.batches).toEqual([])
-    })
+  it('has counted every call that is over when a scrape asks for the metrics, whether it is written or not', async () => {
+    await begin({ prices: [{ models: ['other'], promptTokens: '1' }] })
+    const { chat, samples, store } = lab
+    for (let count = 0; count < 70; count++) chat()
+    expect(await samples('gateway_usage_unpriced_total')).toEqual([
+      'gateway_usage_unpriced_total{class="chat",channel="p1-main"} 70',
+    ])
+    expect(await samples('gateway_usage_records_total')).toEqual(['gateway_usage_records_total{outcome="ok"} 70'])
+    expect(store.batches).toEqual([])
+  })
 
-    it('forgets what a channel has used when a reload takes the channel away, and counts it no more for that', async () => {
-      await begin({ channels: [channel('p1-main'), channel('other')], laterChannels: [channel('other')] })
-      const { endings, samples, config } = lab
-      for (const channelId of ['p1-main', 'other', undefined]) {
-        const call = chatCall()
-        Object.assign(call.log, { channelId })
-        endings.over(call, OK)
-      }
-      expect(await samples('gateway_usage_units_total')).toHaveLength(3)
-      lab.chat()
-      await config.reload()
-      expect(await samples('gateway_usage_units_total')).toEqual([
-        expect.stringContaining('channel="other"'),
-        expect.stringContaining('channel=""'),
-      ])
-      expect(await samples('gateway_usage_records_total')).toEqual(['gateway_usage_records_total{outcome="ok"} 4'])
-    })
+  it('forgets what a channel has used when a reload takes the channel away, and counts it no more for that', async () => {
+    await begin({ channels: [channel('p1-main'), channel('other')], laterChannels: [channel('other')] })
+    const { hooks, samples, config } = lab
+    for (const channelId of ['p1-main', 'other', undefined]) {
+      const call = chatCall()
+      Object.assign(call.log, { channelId })
+      hooks.over(call, OK)
+    }
+    expect(await samples('gateway_usage_units_total')).toHaveLength(3)
+    lab.chat()
+    await config.reload()
+    expect(await samples('gateway_usage_units_total')).toEqual([
+      expect.stringContaining('channel="other"'),
+      expect.stringContaining('channel=""'),
+    ])
+    expect(await samples('gateway_usage_records_total')).toEqual(['gateway_usage_records_total{outcome="ok"} 4'])
+  })
 
-    it('makes no records where usage is not to be stored, and counts all the same', async () => {
-      await begin({ usage: { store: false }, prices: [{ models: ['*'], promptTokens: '1000000' }] })
-      const { chat, samples, ledger: queue, store } = lab
-      for (let count = 0; count < 70; count++) chat('gpt-4o', 2)
-      await queue.flush()
-      expect(store.rows.size).toBe(0)
-      expect(await samples('gateway_usage_cost_total')).toEqual([
-        'gateway_usage_cost_total{class="chat",channel="p1-main"} 140',
-      ])
-    })
+  it('makes no records where usage is not to be stored, and counts all the same', async () => {
+    await begin({ usage: { store: false }, prices: [{ models: ['*'], promptTokens: '1000000' }] })
+    const { chat, samples, queue, store } = lab
+    for (let count = 0; count < 70; count++) chat('gpt-4o', 2)
+    await queue.flush()
+    expect(store.rows.size).toBe(0)
+    expect(await samples('gateway_usage_cost_total')).toEqual([
+      'gateway_usage_cost_total{class="chat",channel="p1-main"} 140',
+    ])
+  })
 
-    it('prices every call by the table that was in force when it ended', async () => {
-      await begin({
-        prices: [{ models: ['*'], promptTokens: '1000000' }],
-        laterPrices: [{ models: ['*'], promptTokens: '3000000' }],
-      })
-      const { chat, config } = lab
-      for (let count = 0; count < 60; count++) chat('gpt-4o', 1)
-      await config.reload()
-      for (let count = 0; count < 60; count++) chat('gpt-4o', 1)
-      const costs = (await lab.rows()).map(({ cost }) => cost)
-      expect(costs).toEqual([...Array<string>(60).fill('1'), ...Array<string>(60).fill('3')])
+  it('prices every call by the table that was in force when it ended', async () => {
+    await begin({
+      prices: [{ models: ['*'], promptTokens: '1000000' }],
+      laterPrices: [{ models: ['*'], promptTokens: '3000000' }],
     })
+    const { chat, config } = lab
+    for (let count = 0; count < 60; count++) chat('gpt-4o', 1)
+    await config.reload()
+    for (let count = 0; count < 60; count++) chat('gpt-4o', 1)
+    const costs = (await lab.rows()).map(({ cost }) => cost)
+    expect(costs).toEqual([...Array<string>(60).fill('1'), ...Array<string>(60).fill('3')])
   })
 
   describe('The end of the process', () => {
     it('writes everything before the end', async () => {
-      const { chat, ledger: queue, store } = lab
+      const { chat, queue, store } = lab
       for (let count = 0; count < 123; count++) chat()
       await queue.beforeApplicationShutdown()
       expect(store.rows.size).toBe(123)
@@ -212,7 +211,7 @@ describe('The usage ledger', () => {
     })
 
     it('begins to write before any other work ends, and waits no longer than for the store', async () => {
-      const { chat, ledger: queue, store } = lab
+      const { chat, queue, store } = lab
       for (let count = 0; count < 3; count++) chat()
       queue.onModuleDestroy()
       await eventually(() => store.rows.size === 3)
@@ -224,7 +223,7 @@ describe('The usage ledger', () => {
       await begin({})
       const own = process.listeners('exit').filter((listener) => !others.includes(listener))
       expect(own).toHaveLength(1)
-      const { chat, ledger: queue, store, buffered } = lab
+      const { chat, queue, store, buffered } = lab
       store.before = away
       for (let count = 0; count < 70; count++) chat()
       for (const listener of own) listener(1)
@@ -235,9 +234,9 @@ describe('The usage ledger', () => {
   })
 
   describe('An ended task', () => {
-    it('has one of every task that ended, once, and nothing to pay for one that failed', async () => {
+    it('is recorded once, and costs nothing when it failed', async () => {
       await begin({ prices: [{ models: ['*'], videos: '0.35', images: '0.05' }] })
-      const { ledger: queue, store } = lab
+      const { queue, store } = lab
       queue.taskEnded(endedVideo({ reported: { final_unit_deduction: 2 } }))
       queue.taskEnded(endedVideo({ id: 'video 2', hasSucceeded: false, reported: { final_unit_deduction: 0 } }))
       queue.taskEnded(endedVideo({ id: 'image 3', ownerId: 'bearer:12', taskClass: 'image' }))
@@ -252,7 +251,7 @@ describe('The usage ledger', () => {
 
     it('is priced at once for the store that writes its end down, and counts when that is written', async () => {
       await begin({ prices: [{ models: ['*'], videos: '0.35' }] })
-      const { ledger: queue, samples } = lab
+      const { queue, samples } = lab
       const settled = queue.settleTask(endedVideo())
       expect(settled?.record).toMatchObject({ id: 'task video 1', kind: 'task', cost: '0.35', units: { videos: 1 } })
       expect(await samples('gateway_usage_records_total')).toEqual([])
@@ -264,14 +263,14 @@ describe('The usage ledger', () => {
 
     it('has no record where usage is not to be stored, and counts all the same', async () => {
       await begin({ usage: { store: false } })
-      const settled = lab.ledger.settleTask(endedVideo())
+      const settled = lab.queue.settleTask(endedVideo())
       expect(settled).toMatchObject({ record: undefined })
       settled?.whenWritten()
       expect(await lab.samples('gateway_usage_records_total')).toEqual(['gateway_usage_records_total{outcome="ok"} 1'])
     })
 
     it('of which no record can be made is told of, and is none', () => {
-      expect(lab.ledger.settleTask(endedVideo({ reported: { units: 1n as never } }))).toBeUndefined()
+      expect(lab.queue.settleTask(endedVideo({ reported: { units: 1n as never } }))).toBeUndefined()
       expect(lab.lines).toMatchObject([{ msg: 'usage could not be recorded' }])
     })
   })
@@ -307,7 +306,7 @@ describe('Usage that is lost', () => {
   })
 })
 
-describe('A batch', () => {
+describe('A batch of usage records', () => {
   const saying = (code: string): Error => Object.assign(new Error('said the server'), { code })
 
   let store: MemoryUsage
@@ -370,7 +369,7 @@ describe('A batch', () => {
     expect(logged).toEqual(['usage waits: the store does not take it'])
   })
 
-  it('comes back to the caller that stops the delivery, as far as it was not delivered', async () => {
+  it('is returned when the delivery is stopped, as far as it was not delivered', async () => {
     const many = records(8)
     const [bad, waiting] = [many[1]?.id ?? '', many[6]?.id ?? '']
     store.before = (batch) => {

@@ -15,9 +15,9 @@ import { assertKnown, cursorOf, readCursor, readGroups, readLimit, readPeriod } 
 import { UsageRetention } from './usage.pg.js'
 import type { UsageQuery, UsageSum } from './usage.repository.js'
 
-describe('The places of reports', () => {
-  const BUSY = { kind: 'overloaded', details: { retryAfterSeconds: 1 } }
+const BUSY = { kind: 'overloaded', details: { retryAfterSeconds: 1 } }
 
+describe('The places of reports', () => {
   const stranger = (bearer: string): string => ownerOf(callerWithOwnBearer(bearer))
 
   let places: ReportPlaces
@@ -65,8 +65,6 @@ describe('Reports', () => {
   const by = (ownerId: string): UsageQuery => ({ ...QUERY, ownerId })
   const FEW_CONNECTIONS = { database: { maxConnections: 4 } }
   const PAGE = { fromMs: 0, toMs: 1, ownerId: 'team-a', limit: 1 }
-  const BUSY = { kind: 'overloaded', details: { retryAfterSeconds: 1 } }
-
   /** A store whose sums are released by the test. */
   class HeldUsage extends MemoryUsage {
     asked = 0

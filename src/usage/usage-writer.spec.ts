@@ -89,7 +89,7 @@ describe('What was used', () => {
     expect(await buffered()).toEqual(idsOf(many))
   })
 
-  it('is written when a batch is full, or when the ledger says that it is time', async () => {
+  it('is written when a batch is full, or when the queue says that it is time', async () => {
     await begin({ batchRows: 10 })
     const { writer, store, written, metric } = lab
     const some = records(9)
@@ -142,7 +142,7 @@ describe('What was used', () => {
   })
 })
 
-describe('Where no caller asked for a store', () => {
+describe('Where no store is configured', () => {
   beforeEach(async () => {
     await begin({ store: undefined, batchRows: 2, queueRows: 5 })
   })
@@ -189,7 +189,7 @@ describe('Where no caller asked for a store', () => {
 })
 
 describe('Where usage is not to be stored', () => {
-  it('nothing is written, although a caller opened the store', async () => {
+  it('nothing is written, although a report opened the store', async () => {
     await begin({ store: false, batchRows: 1 })
     const { writer, store, database, buffered, metric } = lab
     writer.add(records(3))

@@ -53,7 +53,7 @@ describe('A body with images', () => {
     const channel = new StandInChannel('first')
     application = await startVideoApplication([channel], sections)
     let open: () => void = () => undefined
-    channel.gate = new Promise((done) => {
+    channel.heldUntil = new Promise((done) => {
       open = done
     })
     const first = application.post(MULTI_IMAGE_PATH, bodyOf(20_000))
@@ -89,7 +89,7 @@ describe('A body with images', () => {
     const channel = new StandInChannel('first')
     application = await startVideoApplication([channel], sections)
     let open: () => void = () => undefined
-    channel.gate = new Promise((done) => {
+    channel.heldUntil = new Promise((done) => {
       open = done
     })
     const chunked = announce({ 'transfer-encoding': 'chunked' })

@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { ADMIN_KEY } from '../support/admin-lab.js'
 import { TEST_KEY } from '../support/gateway.js'
-import { GOOD_ANSWERS, type StandIn, startOperatorsPort } from '../support/test-image-lab.js'
+import type { LoopbackServer } from '../support/loopback-server.js'
+import { GOOD_ANSWERS, startOperatorsPort } from '../support/test-image-lab.js'
 import { type ChatCluster, CLUSTER_START_MS, startChatCluster } from './cluster.js'
 
 const { checkProduction } = (await import(new URL('../../scripts/test-image-checks.mjs', import.meta.url).href)) as {
@@ -13,7 +14,7 @@ const { checkProduction } = (await import(new URL('../../scripts/test-image-chec
 
 let cluster: ChatCluster
 /** Of the real set, only Prometheus is played. */
-let prometheus: StandIn
+let prometheus: LoopbackServer
 beforeAll(async () => {
   const limits = { requestsPerMinute: 1000 }
   cluster = await startChatCluster({

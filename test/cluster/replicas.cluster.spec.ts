@@ -4,7 +4,7 @@ import { startVidgenSimulator, type VidgenSimulator } from '@multi-model-gateway
 import { Database } from '../../src/storage/database.js'
 import { CALLBACK_SECRET, CallbackReceiver } from '../support/callback-lab.js'
 import { CHAT_PATH, chatText, type ErrorBody, sendRaw, startGateway, type TestGateway } from '../support/gateway.js'
-import { dataDirectory as newDataDirectory, STORE_START_MS } from '../support/stores.js'
+import { dataDirectory as newDataDirectory } from '../support/stores.js'
 import { NEVER_POLLED, VIDGEN_ACCESS, vidgenChannel } from '../support/task-gateways.js'
 import { VideoCaller } from '../support/video-caller.js'
 import {
@@ -299,7 +299,7 @@ describe('load kinds', () => {
     dataDirectory = await newDataDirectory()
     gateway = await startGateway({ channels: upstreams.channels, dataDirectory, sections: { tasks: NEVER_POLLED } })
     await gateway.application.get(Database).open()
-  }, STORE_START_MS)
+  })
   afterAll(async () => {
     await gateway.close()
     await upstreams.close()

@@ -18,7 +18,7 @@ const FAULTS: Readonly<Record<UpstreamFault, Fault>> = {
 }
 
 /** Lets the next request suffer the fault; none that the gateway makes for itself meanwhile. */
-export function strike(upstream: Simulator, fault: UpstreamFault | Fault, { method = 'POST' }: RawRequest): void {
+export function queueFault(upstream: Simulator, fault: UpstreamFault | Fault, { method = 'POST' }: RawRequest): void {
   upstream.queueFault(isNamed(fault) ? FAULTS[fault] : fault, method)
 }
 
@@ -128,7 +128,7 @@ export async function startContractLab(
     second,
     send,
     sendAfter: (fault, request) => {
-      strike(upstream, fault, request)
+      queueFault(upstream, fault, request)
       return send(request)
     },
     close: async () => {

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { sendAndWait } from '../support/failing-calls.js'
+import { startCall } from '../support/failing-calls.js'
 import { openRaw, type RawAnswer } from '../support/gateway.js'
 import { shareLab } from '../support/lab-lifetime.js'
 import {
@@ -10,7 +10,7 @@ import {
   type ProviderPlan,
   type Refusal,
   startContractLab,
-  strike,
+  queueFault,
   timesSent,
   type UpstreamFault,
   withContractLab,
@@ -128,9 +128,9 @@ function describeCallers(form: CallForm, plan: ProviderPlan, witness: Witness): 
   it('of a caller who leaves before the answer ends at the upstream at once', async () => {
     await withContractLab(plan, witness, {}, async ({ upstream, gateway }) => {
       const request = form.request(upstream)
-      strike(upstream, 'hang', request)
+      queueFault(upstream, 'hang', request)
       const [arrived, aborted] = [upstream.nextRequest(), upstream.nextAbort()]
-      const disconnect = sendAndWait(gateway, request)
+      const disconnect = startCall(gateway, request)
       await arrived
       disconnect()
       expect((await aborted).answeredStatus).toBeUndefined()
@@ -144,7 +144,7 @@ function describeCallers(form: CallForm, plan: ProviderPlan, witness: Witness): 
     it('of a caller who leaves in the middle ends at the upstream at once, which is not held against it', async () => {
       await withContractLab(plan, witness, { withSecond: true }, async ({ upstream, second, gateway, send }) => {
         const request = form.request(upstream)
-        strike(upstream, 'stall', request)
+        queueFault(upstream, 'stall', request)
         const aborted = upstream.nextAbort()
         const response = await openRaw(gateway.url, request)
         await once(response, 'data')

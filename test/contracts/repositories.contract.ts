@@ -34,7 +34,7 @@ export function describeRepositories(name: string, start: () => Promise<StoreLab
     describeCallbackRepository(name, repositories)
     describeUsageRepository(name, () => new KyselyUsageRepository(lab.store.database))
 
-    describe('with keys', () => {
+    describe('keys', () => {
       let keys: KeyRepositories
       beforeEach(async () => {
         keys = await keyRepositories(lab.store)

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { promised } from '../support/eventually.js'
+import { ABORT_LIMIT_MS, promised } from '../support/eventually.js'
 import { errorOf, type RawAnswer } from '../support/gateway.js'
 import { shareLab } from '../support/lab-lifetime.js'
 import type { CountingProxy } from '../support/proxies.js'
@@ -166,8 +166,6 @@ export function describeRefusals(setup: SpeechSetup, witness: Witness): void {
 /** Some ten seconds of speech. */
 const LONG_TEXT = 'The kettle is on the stove, and the tea is not far away. '.repeat(3)
 const PACE_MS = 40
-/** The promise: an upstream whose client has disconnected is aborted within a second. */
-const PROMISED_MS = 1_000
 const LARGE_BYTES = 50_000_000
 /** What three loopback hops may hold in the kernel's buffers for a reader who does not read. */
 const IN_FLIGHT_BYTES = 40_000_000
@@ -196,7 +194,7 @@ export function describeStreams(setup: SpeechSetup, witness: Witness): void {
         expect(first.length).toBeGreaterThan(0)
         expect(lab.upstream.speaking()).toBe(1)
         response.destroy()
-        await within(promised(PROMISED_MS), disconnected)
+        await within(promised(ABORT_LIMIT_MS), disconnected)
       })
     })
   })
@@ -241,7 +239,7 @@ export function describeStreams(setup: SpeechSetup, witness: Witness): void {
         answer.catch(() => undefined)
         await arrived
         controller.abort()
-        await within(promised(PROMISED_MS), disconnected)
+        await within(promised(ABORT_LIMIT_MS), disconnected)
         await expect(answer).rejects.toThrow('aborted')
       })
     })
@@ -253,7 +251,7 @@ export function describeStreams(setup: SpeechSetup, witness: Witness): void {
         const response = await open(LONG_TEXT, { stream_format: form })
         await once(response, 'data')
         response.destroy()
-        await within(promised(PROMISED_MS), disconnected)
+        await within(promised(ABORT_LIMIT_MS), disconnected)
         expect((await speak('Hello.', { stream_format: form })).status).toBe(200)
         expect([upstream.calls(), second.calls()]).toEqual([2, 0])
       })

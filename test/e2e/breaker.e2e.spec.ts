@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import { type P1Simulator, startP1Simulator } from '@multi-model-gateway/sandbox/p1/p1.simulator.js'
 import { ChannelHealth } from '../../src/routing/circuit-breaker.js'
 import { eventually } from '../support/eventually.js'
-import { ask, askAndWait, channelOf, readAndLeave, SHORT_TIMEOUTS, times } from '../support/failing-calls.js'
+import { ask, startChat, channelOf, readAndLeave, SHORT_TIMEOUTS, times } from '../support/failing-calls.js'
 import { CHAT_PATH, chatText, startGateway, TEST_KEY, type TestGateway } from '../support/gateway.js'
 import { p1Channel, type P1Gateway, UPSTREAM_KEY, withLab, withP1Gateway } from '../support/provider-gateways.js'
 import { RealtimeProbe } from '../support/realtime-probe.js'
@@ -59,7 +59,7 @@ describe('The breaker of a channel', () => {
       await isHalfOpen(lab)
       simulator.queueFault('hang')
       const arrived = simulator.nextRequest()
-      const leave = askAndWait(gateway)
+      const leave = startChat(gateway)
       await arrived
       expect((await ask(gateway)).status).toBe(200)
       expect(served(lab)).toEqual([2, 2])
@@ -97,7 +97,7 @@ describe('The breaker of a channel', () => {
       for (const fault of ['hang', 'stall'] as const) {
         simulator.queueFault(fault)
         const [arrived, aborted] = [simulator.nextRequest(), simulator.nextAbort()]
-        const leave = askAndWait(gateway)
+        const leave = startChat(gateway)
         await arrived
         leave()
         await aborted
@@ -230,7 +230,7 @@ describe('The choice between two channels of one priority', () => {
       const leave: (() => void)[] = []
       for (let call = 0; call < 40; call++) {
         const asked = first.requests.length + second.requests.length
-        leave.push(askAndWait(gateway))
+        leave.push(startChat(gateway))
         await eventually(() => first.requests.length + second.requests.length > asked)
       }
       expect(first.requests.length - before).toBeLessThan(15)

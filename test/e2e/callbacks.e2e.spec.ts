@@ -10,7 +10,6 @@ import {
   startUntouchedServer,
   type UntouchedServer,
 } from '../support/raw-upstream.js'
-import { STORE_START_MS } from '../support/stores.js'
 import { POLLED_OFTEN, startVidgenGateway, type VidgenGateway } from '../support/task-gateways.js'
 import { type ShownDelivery, type ShownTask, VideoCaller } from '../support/video-caller.js'
 
@@ -22,7 +21,7 @@ describe('callbacks', () => {
   beforeAll(async () => {
     lab = await startVidgenGateway({ tasks: POLLED_OFTEN, callbacks: { timeoutMs: 1_500 } })
     caller = new VideoCaller(lab.gateway)
-  }, STORE_START_MS)
+  })
   beforeEach(() => {
     lab.receiver.answer = (response) => response.writeHead(204).end()
   })
@@ -213,7 +212,7 @@ describe('callbacks addresses', () => {
   beforeAll(async () => {
     lab = await startVidgenGateway({ exempt: false })
     untouched = await startUntouchedServer()
-  }, STORE_START_MS)
+  })
   beforeEach(() => {
     lab.simulator.reset()
   })
@@ -297,7 +296,7 @@ describe('callbacks intake', () => {
     })
     edge.leadTo(lab.gateway.url)
     caller = new VideoCaller(lab.gateway)
-  }, STORE_START_MS)
+  })
   afterAll(async () => {
     await lab.simulator.callbacksSent()
     await lab.close()

@@ -25,7 +25,7 @@ import {
   redirectTo,
   type TargetAnswer,
 } from '../support/document-stand-ins.js'
-import { eventually, promised } from '../support/eventually.js'
+import { ABORT_LIMIT_MS, eventually, promised } from '../support/eventually.js'
 import { sendRaw } from '../support/gateway.js'
 import { startTlsProxy, type TlsProxy } from '../support/proxies.js'
 import {
@@ -38,8 +38,6 @@ import {
 } from '../support/raw-upstream.js'
 import { openUpload } from '../support/slow-uploads.js'
 import { fieldPart, MULTIPART, multipartBytes, spoolsLeft } from '../support/upload-server.js'
-
-const PROMISED_MS = 1_000
 
 describe('documents', () => {
   const HTML = 'text/html; charset=utf-8'
@@ -795,7 +793,7 @@ describe('documents shared', () => {
       const closed = once(socket, 'close')
       third.socket.destroy()
       await closed
-      expect(performance.now() - leftAtMs).toBeLessThan(promised(PROMISED_MS))
+      expect(performance.now() - leftAtMs).toBeLessThan(promised(ABORT_LIMIT_MS))
     })
 
     it('comes in time for one whose patience is longer than another’s', async () => {
@@ -1026,7 +1024,7 @@ describe('documents deadlines', () => {
       const leftAtMs = performance.now()
       caller.socket.destroy()
       await closed
-      expect(performance.now() - leftAtMs).toBeLessThan(promised(PROMISED_MS))
+      expect(performance.now() - leftAtMs).toBeLessThan(promised(ABORT_LIMIT_MS))
       expect(await lab.gateway.logLine(requestId)).toMatchObject({ status: 499 })
     })
   })

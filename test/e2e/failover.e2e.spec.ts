@@ -23,7 +23,7 @@ describe('failover', () => {
   const TWO = { withSecond: true }
   const opened = closeAfterEach()
 
-  /** Its channels suffer nothing that marks them: for faults of the caller alone. */
+  /** Only for faults of the caller, which do not count against a channel. */
   let unmarked: P1Gateway
   shareLab(async () => (unmarked = await startP1Gateway(TWO)))
 

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, describe, expect, it } from '@jest/globals'
 import { eventually } from '../support/eventually.js'
-import { sendAndWait, timeAbort } from '../support/failing-calls.js'
+import { startCall, timeAbort } from '../support/failing-calls.js'
 import { TEST_KEY } from '../support/gateway.js'
 import { shareLab } from '../support/lab-lifetime.js'
 import { withLab } from '../support/provider-gateways.js'
@@ -356,7 +356,7 @@ describe('An upstream’s failure', () => {
   it('to answer does not outlive its caller', async () => {
     const { gateway, simulator } = lab
     simulator.queueFault('hang')
-    await timeAbort(simulator, () => sendAndWait(gateway, { method: 'GET', path: imagePath('1') }))
+    await timeAbort(simulator, () => startCall(gateway, { method: 'GET', path: imagePath('1') }))
     expect(simulator.lastRequest?.answeredStatus).toBeUndefined()
   })
 })

@@ -61,7 +61,9 @@ describe('limits realtime', () => {
 
   async function dial({ url }: TestGateway): Promise<WebSocket> {
     const client = connectRealtime({ url }, { authorization: 'Bearer team' })
-    opened({ close: client.terminate.bind(client) })
+    opened(() => {
+      client.terminate()
+    })
     await once(client, 'open')
     return client
   }

@@ -65,8 +65,8 @@ describe('limits', () => {
     async () =>
       (lab = await startLimitedGateway({
         reads: { requestsPerMinute: 1 },
-        place: { concurrency: 1 },
-        places: { concurrency: 5 },
+        'one-at-once': { concurrency: 1 },
+        'five-at-once': { concurrency: 5 },
         free: undefined,
         none: {},
         spent: { requestsPerMinute: 1 },
@@ -108,27 +108,28 @@ describe('limits', () => {
 
   describe('A limit of requests at once', () => {
     it('is free again whatever becomes of the call that filled it', async () => {
-      const inUse = async (): Promise<number | undefined> => (await lab.limits('place')).limits['concurrency']?.in_use
+      const inUse = async (): Promise<number | undefined> =>
+        (await lab.limits('one-at-once')).limits['concurrency']?.in_use
       const controller = new AbortController()
-      const hanging = lab.chat('place', '#hang', {}, controller.signal).catch(() => 'aborted')
+      const hanging = lab.chat('one-at-once', '#hang', {}, controller.signal).catch(() => 'aborted')
       await eventually(async () => (await inUse()) === 1, inUse)
-      const refused = await lab.chat('place')
+      const refused = await lab.chat('one-at-once')
       expect(refused.status).toBe(429)
       expect(refused.headers.get('retry-after')).toBe('1')
-      expect(refused.headers.get('x-gateway-limit')).toBe('concurrency; scope=key:place; reset=1')
+      expect(refused.headers.get('x-gateway-limit')).toBe('concurrency; scope=key:one-at-once; reset=1')
       expect(await refused.json()).toMatchObject({ error: { code: 'concurrency_limit_exceeded' } })
-      const read = await lab.get('place', '/imggen/task/1/fetch')
+      const read = await lab.get('one-at-once', '/imggen/task/1/fetch')
       expect([read.status, await read.json()]).toMatchObject([429, { code: 1303 }])
       controller.abort()
       expect(await hanging).toBe('aborted')
       await eventually(async () => (await inUse()) === 0, inUse)
       for (const text of ['Hello', '#500', '#cut', '#reset', 'Hello']) {
-        const answer = await lab.chat('place', text)
+        const answer = await lab.chat('one-at-once', text)
         expect(answer.status).not.toBe(429)
         await answer.text().catch(() => 'cut')
         await eventually(async () => (await inUse()) === 0, inUse)
       }
-      expect((await lab.post('place', '/v1/chat/completions', '{')).status).toBe(400)
+      expect((await lab.post('one-at-once', '/v1/chat/completions', '{')).status).toBe(400)
       await eventually(async () => (await inUse()) === 0, inUse)
     })
   })
@@ -596,9 +597,9 @@ describe('limits', () => {
     })
 
     it('gets no headers by the minute without a limit by the minute', async () => {
-      const chat = await lab.chat('places')
+      const chat = await lab.chat('five-at-once')
       await chat.text()
-      const messages = await lab.post('places', MESSAGES, messageText('Hi'))
+      const messages = await lab.post('five-at-once', MESSAGES, messageText('Hi'))
       await messages.text()
       expect([chat.status, told(chat.headers)]).toEqual([200, []])
       expect([messages.status, told(messages.headers)]).toEqual([200, []])

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { Anthropic } from '@anthropic-ai/sdk'
-import { beforeAll, describe, expect, it } from '@jest/globals'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Fault, FaultName } from '@multi-model-gateway/sandbox/server/faults.js'
 import { SHORT_TIMEOUTS } from '../support/failing-calls.js'
 import { lastRequest, openRaw, type RawAnswer, type RawRequest, sendRaw, TEST_KEY } from '../support/gateway.js'
@@ -32,6 +32,10 @@ describe('messages', () => {
   let impatient: M1Gateway
   shareLab(async () => (lab = await startM1Gateway({ keys, sections: { limits: { jsonBodyBytes: 20_000 } } })))
   shareLab(async () => (impatient = await startM1Gateway({ channel: SHORT_TIMEOUTS })))
+  afterAll(() => {
+    for (const { gateway } of [lab, impatient])
+      expect(gateway.logText()).not.toMatch(/canary-key|test-gateway-key|limited-gateway-key/)
+  })
 
   const send = (body: string | Buffer, more: Partial<RawRequest> = {}, target = lab): Promise<RawAnswer> =>
     sendRaw(target.gateway.url, { path: MESSAGES, body, ...more })
@@ -482,11 +486,6 @@ describe('messages', () => {
         expectError(answer, fault === 'stall' ? 504 : 502, 'api_error')
       },
     )
-  })
-
-  it('no key is ever logged', () => {
-    expect(lab.gateway.logText()).toContain('"status":502')
-    expect(lab.gateway.logText()).not.toMatch(/canary-key|test-gateway-key|limited-gateway-key/)
   })
 
   describe.each(ANTHROPIC_CLIENTS)('%s without retries', (_name, makeClient) => {

@@ -513,7 +513,9 @@ describe('metrics background', () => {
       const sections = { ...(await scrapable()), database: { url: url.href } }
       const lab = opened(await startVidgenGateway({ sections }))
       const scraper = opened(await startScraper(lab.gateway.application))
-      opened({ close: proxy.release.bind(proxy) })
+      opened(() => {
+        proxy.release()
+      })
       await new VideoCaller(lab.gateway).created()
       proxy.hold()
       const without = await scraper.scrape()

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
-import { type ClientRequest, request } from 'node:http'
 import { describe, expect, it } from '@jest/globals'
 import type { JsonObject } from '@multi-model-gateway/sandbox/server/json-value.js'
 import type { SocketFault } from '@multi-model-gateway/sandbox/server/websocket-protocol.js'
 import { AUDIO_FORMATS } from '../../src/dialects/speech-formats.js'
 import { decode } from '../support/audio-decoders.js'
-import { promised } from '../support/eventually.js'
+import { ABORT_LIMIT_MS, promised } from '../support/eventually.js'
+import { startCall } from '../support/failing-calls.js'
 import {
   errorOf,
   eventsOf,
@@ -13,7 +13,6 @@ import {
   type RawAnswer,
   sendRaw,
   SPEECH_PATH,
-  TEST_KEY,
   type TestGateway,
 } from '../support/gateway.js'
 import { shareLab } from '../support/lab-lifetime.js'
@@ -29,8 +28,6 @@ import {
 } from '../support/provider-gateways.js'
 import { OPENAI_CLIENTS } from '../support/sdk-clients.js'
 
-/** The promise: an upstream whose client has disconnected is aborted within a second. */
-const PROMISED_MS = 1_000
 const LONG = '#bytes=60000000'
 const SENTENCE = 'Hello there, this is a sentence that takes the upstream some frames to say.'
 
@@ -172,20 +169,6 @@ describe('p2 speech', () => {
     })
   })
 
-  /** Sends a request whose head and body are whole, and whose answer nothing waits for. */
-  function begin(body: string, requestId: string): ClientRequest {
-    const headers = {
-      authorization: `Bearer ${TEST_KEY}`,
-      'content-type': 'application/json',
-      'content-length': Buffer.byteLength(body),
-      'x-request-id': requestId,
-    }
-    const outgoing = request(new URL(SPEECH_PATH, lab.gateway.url), { method: 'POST', agent: false, headers })
-    outgoing.on('error', () => undefined)
-    outgoing.end(body)
-    return outgoing
-  }
-
   describe('a client of P2 that disconnects', () => {
     it.each([
       ['while the upgrade is not answered', { kind: 'hang' }, 'handshake'],
@@ -196,12 +179,16 @@ describe('p2 speech', () => {
       const arrived = new Promise((resolve) => simulator.once(event, resolve))
       const closed = simulator.nextClose()
       const requestId = `left-${event}`
-      const outgoing = begin(p2Text(SENTENCE), requestId)
+      const disconnect = startCall(gateway, {
+        path: SPEECH_PATH,
+        body: p2Text(SENTENCE),
+        headers: { 'x-request-id': requestId },
+      })
       await arrived
       const leftAtMs = performance.now()
-      outgoing.destroy()
+      disconnect()
       await closed
-      expect(performance.now() - leftAtMs).toBeLessThan(promised(PROMISED_MS))
+      expect(performance.now() - leftAtMs).toBeLessThan(promised(ABORT_LIMIT_MS))
       expect(await gateway.logLine(requestId)).toMatchObject({ status: 499, channel: 'first', attempts: 1 })
       expect(second.sessions).toEqual([])
     })
@@ -216,7 +203,7 @@ describe('p2 speech', () => {
       const leftAtMs = performance.now()
       response.destroy()
       const session = await aborted
-      expect(performance.now() - leftAtMs).toBeLessThan(promised(PROMISED_MS))
+      expect(performance.now() - leftAtMs).toBeLessThan(promised(ABORT_LIMIT_MS))
       expect(session.end?.by).toBe('client')
       await simulator.idle()
       expect(simulator.openConnections).toBe(0)

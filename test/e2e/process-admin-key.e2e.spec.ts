@@ -10,7 +10,7 @@ import { emptyDirectory, type GatewayProcess, runGateway } from '../support/gate
 import { openRaw } from '../support/gateway.js'
 import { parseScrape, valueOf } from '../support/prometheus-text.js'
 import { startRawUpstream, unusedPort } from '../support/raw-upstream.js'
-import { directoryWithStore, STORE_START_MS } from '../support/stores.js'
+import { directoryWithStore } from '../support/stores.js'
 
 describe('process admin key', () => {
   let directory: string
@@ -20,7 +20,7 @@ describe('process admin key', () => {
 
   beforeAll(async () => {
     directory = await directoryWithStore()
-  }, STORE_START_MS)
+  })
 
   afterEach(async () => {
     gateway?.child.kill('SIGKILL')

@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { startP1Simulator } from '@multi-model-gateway/sandbox/p1/p1.simulator.js'
 import { emptyDirectory, type GatewayProcess, runGateway } from '../support/gateway-process.js'
 import { CHAT_PATH, chatText, errorOf, sendRaw } from '../support/gateway.js'
-import { dataDirectory, STORE_START_MS, testStore } from '../support/stores.js'
+import { dataDirectory, testStore } from '../support/stores.js'
 import { MULTIPART, TRANSCRIPTIONS } from '../support/upload-server.js'
 
 describe('process configuration', () => {
@@ -236,35 +236,27 @@ describe('process migrate', () => {
 
   beforeAll(async () => {
     directory = await dataDirectory()
-  }, STORE_START_MS)
+  })
 
   afterAll(() => rm(directory, { recursive: true }))
 
   describe('npm run migrate', () => {
-    it(
-      'brings the store up to date, as often as it is run, and ends',
-      async () => {
-        for (let time = 0; time < 2; time += 1) {
-          const { code, output, errors } = await migrate(directory)
-          expect({ code, errors }).toEqual({ code: 0, errors: '' })
-          expect(output).toMatch(/The store is up to date\.\n$/)
-        }
-      },
-      STORE_START_MS,
-    )
+    it('brings the store up to date, as often as it is run, and ends', async () => {
+      for (let time = 0; time < 2; time += 1) {
+        const { code, output, errors } = await migrate(directory)
+        expect({ code, errors }).toEqual({ code: 0, errors: '' })
+        expect(output).toMatch(/The store is up to date\.\n$/)
+      }
+    })
 
-    it(
-      'fails with what to do about it while a gateway has the store open',
-      async () => {
-        const store = testStore({ directory })
-        await store.database.open()
-        const { code, errors } = await migrate(directory)
-        expect(code).toBe(1)
-        expect(errors).toMatch(new RegExp(`is in use by process ${process.pid}.*DATABASE_URL\\.\n$`))
-        await store.close()
-      },
-      STORE_START_MS,
-    )
+    it('fails with what to do about it while a gateway has the store open', async () => {
+      const store = testStore({ directory })
+      await store.database.open()
+      const { code, errors } = await migrate(directory)
+      expect(code).toBe(1)
+      expect(errors).toMatch(new RegExp(`is in use by process ${process.pid}.*DATABASE_URL\\.\n$`))
+      await store.close()
+    })
 
     it('fails without a word of the password when PostgreSQL cannot be reached', async () => {
       const url = 'postgres://gateway:canary@127.0.0.1:1/gateway'

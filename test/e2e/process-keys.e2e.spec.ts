@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { ADMIN_KEY, adminCaller, CONFIGURATION, keys } from '../support/admin-lab.js'
 import { type GatewayProcess, runGateway } from '../support/gateway-process.js'
 import { sendRaw } from '../support/gateway.js'
-import { directoryWithStore, STORE_START_MS } from '../support/stores.js'
+import { directoryWithStore } from '../support/stores.js'
 
 const WRONG_ID =
   "Invalid 'id': must be 1 to 64 letters, digits, dots, underscores or hyphens, and neither - nor caller, which mean somebody else.\n"
@@ -20,7 +20,7 @@ const configure = (text: string): Promise<void> => writeFile(join(directory, 'ga
 
 beforeAll(async () => {
   directory = await directoryWithStore()
-}, STORE_START_MS)
+})
 
 afterEach(async () => {
   gateway?.child.kill('SIGKILL')

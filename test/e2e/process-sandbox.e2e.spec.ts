@@ -6,7 +6,7 @@ import { emptyDirectory, type GatewayProcess, runGateway } from '../support/gate
 import { CHAT_PATH, chatText, sendRaw, TEST_KEY } from '../support/gateway.js'
 import { chats, UsageProcesses } from '../support/process-labs.js'
 import { p1Channel } from '../support/provider-gateways.js'
-import { dataDirectory, STORE_START_MS } from '../support/stores.js'
+import { dataDirectory } from '../support/stores.js'
 import { recordsOf } from '../support/usage-lab.js'
 import { bufferedIds } from '../support/usage-writer-lab.js'
 import { VideoCaller } from '../support/video-caller.js'
@@ -21,7 +21,7 @@ let sandboxes: GatewayProcess[]
 
 beforeAll(async () => {
   lab = await UsageProcesses.prepare()
-}, STORE_START_MS)
+})
 beforeEach(async () => {
   directory = await emptyDirectory()
   sandboxes = []
@@ -67,56 +67,48 @@ async function chatInSandbox(url: string, count: number): Promise<string[]> {
 }
 
 describe('What was used in the sandbox', () => {
-  it(
-    'is no part of what a gateway shows that is configured in the same folder, and is there in the next sandbox',
-    async () => {
-      const data = join(directory, 'data')
-      await fillWithStores(data, join(data, 'sandbox'))
-      const sandbox = startSandbox()
-      const ids = await chatInSandbox(await sandbox.listening(), 5)
-      await stop(sandbox)
-      expect(sandbox.output()).not.toContain('opening the store')
+  it('is no part of what a gateway shows that is configured in the same folder, and is there in the next sandbox', async () => {
+    const data = join(directory, 'data')
+    await fillWithStores(data, join(data, 'sandbox'))
+    const sandbox = startSandbox()
+    const ids = await chatInSandbox(await sandbox.listening(), 5)
+    await stop(sandbox)
+    expect(sandbox.output()).not.toContain('opening the store')
 
-      const configured = await lab.start({ ...SAME_ID, channels: [p1Channel('first', lab.p1)] }, directory)
-      const url = await configured.listening()
-      const own = await chats(url, 3, 'configured')
-      expect(await shown(url, TEST_KEY)).toEqual(own)
-      await stop(configured)
-      expect(await readdir(data)).not.toContain('unstored-usage')
-      expect(await bufferedIds(join(data, 'sandbox', 'unstored-usage'))).toHaveLength(5)
+    const configured = await lab.start({ ...SAME_ID, channels: [p1Channel('first', lab.p1)] }, directory)
+    const url = await configured.listening()
+    const own = await chats(url, 3, 'configured')
+    expect(await shown(url, TEST_KEY)).toEqual(own)
+    await stop(configured)
+    expect(await readdir(data)).not.toContain('unstored-usage')
+    expect(await bufferedIds(join(data, 'sandbox', 'unstored-usage'))).toHaveLength(5)
 
-      await rm(join(directory, 'gateway.yaml'))
-      expect(await shown(await startSandbox().listening(), SANDBOX_KEY)).toEqual(ids)
-    },
-    STORE_START_MS,
-  )
+    await rm(join(directory, 'gateway.yaml'))
+    expect(await shown(await startSandbox().listening(), SANDBOX_KEY)).toEqual(ids)
+  })
 })
 
 describe('Tasks of the sandbox', () => {
-  it(
-    'are unknown to a gateway that is configured beside it, with a store of its own, and known to the next sandbox',
-    async () => {
-      const data = join(directory, 'elsewhere')
-      const variables = { GATEWAY_DATA: data }
-      await fillWithStores(data, join(data, 'sandbox'))
-      const sandbox = startSandbox(variables)
-      const task = await new VideoCaller({ url: await sandbox.listening() }, SANDBOX_KEY).created()
+  it('are unknown to a gateway that is configured beside it, with a store of its own, and known to the next sandbox', async () => {
+    const data = join(directory, 'elsewhere')
+    const variables = { GATEWAY_DATA: data }
+    await fillWithStores(data, join(data, 'sandbox'))
+    const sandbox = startSandbox(variables)
+    const task = await new VideoCaller({ url: await sandbox.listening() }, SANDBOX_KEY).created()
 
-      // While the sandbox goes on: each has its own store open.
-      const configured = await lab.start(SAME_ID, directory, variables)
-      const caller = new VideoCaller({ url: await configured.listening() })
-      expect(await caller.listed()).toEqual([])
-      expect((await caller.read(task)).status).toBe(404)
-      await stop(sandbox)
-      await stop(configured)
+    // While the sandbox goes on: each has its own store open.
+    const configured = await lab.start(SAME_ID, directory, variables)
+    const caller = new VideoCaller({ url: await configured.listening() })
+    expect(await caller.listed()).toEqual([])
+    expect((await caller.read(task)).status).toBe(404)
+    await stop(sandbox)
+    await stop(configured)
 
-      await rm(join(directory, 'gateway.yaml'))
-      const next = new VideoCaller({ url: await startSandbox(variables).listening() }, SANDBOX_KEY)
-      expect(await next.listed()).toEqual([task])
-      expect(await readdir(directory)).toEqual(['elsewhere'])
-    },
-    STORE_START_MS,
-  )
+    await rm(join(directory, 'gateway.yaml'))
+    const next = new VideoCaller({ url: await startSandbox(variables).listening() }, SANDBOX_KEY)
+    expect(await next.listed()).toEqual([task])
+    expect(await readdir(directory)).toEqual(['elsewhere'])
+  })
 
   it('fail, and nothing else, where its folder cannot be made, which says which one it is', async () => {
     await writeFile(join(directory, 'data'), 'a file where the folder should be')

@@ -5,7 +5,7 @@ import type { GatewayProcess } from '../support/gateway-process.js'
 import { CHAT_PATH, chatText, openRaw } from '../support/gateway.js'
 import { chats, requestIds, storedIn, UsageProcesses } from '../support/process-labs.js'
 import { p1Channel } from '../support/provider-gateways.js'
-import { dataDirectory, STORE_START_MS } from '../support/stores.js'
+import { dataDirectory } from '../support/stores.js'
 import { getUsage, recordsOf } from '../support/usage-lab.js'
 import { bufferedIds } from '../support/usage-writer-lab.js'
 import { VideoCaller } from '../support/video-caller.js'
@@ -21,7 +21,7 @@ let directory: string
 
 beforeAll(async () => {
   lab = await UsageProcesses.prepare()
-}, STORE_START_MS)
+})
 beforeEach(async () => {
   directory = await dataDirectory()
 })
@@ -50,73 +50,57 @@ const shown = async (url: string): Promise<string[]> =>
   (await recordsOf({ url })).map(({ request_id: id }) => id ?? '').sort()
 
 describe('A gateway that is not configured to store usage', () => {
-  it(
-    'shows after a restart what it served before, each call once, to the first who asks',
-    async () => {
-      const before = await servedBy(45, 'before')
-      const next = await start()
-      const url = await next.listening()
-      const after = await chats(url, 5, 'after')
-      // A start, and calls, open no store for the sake of what lies there.
-      expect(next.output()).not.toContain('opening the store')
-      expect(await bufferedIds(unstoredFolder())).toHaveLength(45)
-      const { status, body } = await getUsage<{ data: readonly object[] }>({ url })
-      expect([status, body.data]).toMatchObject([200, [{ records: 50 }]])
-      expect(await shown(url)).toEqual([...before, ...after].sort())
-      expect(await readdir(unstoredFolder())).toEqual([])
-      await stop(next)
-      expect(requestIds(await storedIn({ directory }))).toEqual([...before, ...after].sort())
-    },
-    STORE_START_MS,
-  )
+  it('shows after a restart what it served before, each call once, to the first who asks', async () => {
+    const before = await servedBy(45, 'before')
+    const next = await start()
+    const url = await next.listening()
+    const after = await chats(url, 5, 'after')
+    // A start, and calls, open no store for the sake of what lies there.
+    expect(next.output()).not.toContain('opening the store')
+    expect(await bufferedIds(unstoredFolder())).toHaveLength(45)
+    const { status, body } = await getUsage<{ data: readonly object[] }>({ url })
+    expect([status, body.data]).toMatchObject([200, [{ records: 50 }]])
+    expect(await shown(url)).toEqual([...before, ...after].sort())
+    expect(await readdir(unstoredFolder())).toEqual([])
+    await stop(next)
+    expect(requestIds(await storedIn({ directory }))).toEqual([...before, ...after].sort())
+  })
 
-  it(
-    'keeps one file, readable by its user only, over any number of restarts, and loses none of it',
-    async () => {
-      const ids = [...(await servedBy(7, 'one')), ...(await servedBy(6, 'two')), ...(await servedBy(5, 'three'))]
-      // Nothing was served: nothing changes.
-      await servedBy(0, 'none')
-      const [file = '', ...others] = await readdir(unstoredFolder())
-      expect([others, (await stat(join(unstoredFolder(), file))).mode & 0o777]).toEqual([[], 0o600])
-      const last = await start()
-      expect(await shown(await last.listening())).toEqual(ids.sort())
-    },
-    STORE_START_MS,
-  )
+  it('keeps one file, readable by its user only, over any number of restarts, and loses none of it', async () => {
+    const ids = [...(await servedBy(7, 'one')), ...(await servedBy(6, 'two')), ...(await servedBy(5, 'three'))]
+    // Nothing was served: nothing changes.
+    await servedBy(0, 'none')
+    const [file = '', ...others] = await readdir(unstoredFolder())
+    expect([others, (await stat(join(unstoredFolder(), file))).mode & 0o777]).toEqual([[], 0o600])
+    const last = await start()
+    expect(await shown(await last.listening())).toEqual(ids.sort())
+  })
 
-  it(
-    'keeps it as well when a second signal ends it at once',
-    async () => {
-      const gateway = await start()
-      const url = await gateway.listening()
-      const ids = await chats(url, 20)
-      const stream = await openRaw(url, { path: CHAT_PATH, body: chatText('#chunks=100000', { stream: true }) })
-      stream.on('error', () => undefined).resume()
-      gateway.child.kill('SIGTERM')
-      await gateway.said(/"draining"/)
-      gateway.child.kill('SIGTERM')
-      expect((await gateway.exited).code).toBe(1)
-      const next = await start()
-      expect(await shown(await next.listening())).toEqual(expect.arrayContaining(ids))
-    },
-    STORE_START_MS,
-  )
+  it('keeps it as well when a second signal ends it at once', async () => {
+    const gateway = await start()
+    const url = await gateway.listening()
+    const ids = await chats(url, 20)
+    const stream = await openRaw(url, { path: CHAT_PATH, body: chatText('#chunks=100000', { stream: true }) })
+    stream.on('error', () => undefined).resume()
+    gateway.child.kill('SIGTERM')
+    await gateway.said(/"draining"/)
+    gateway.child.kill('SIGTERM')
+    expect((await gateway.exited).code).toBe(1)
+    const next = await start()
+    expect(await shown(await next.listening())).toEqual(expect.arrayContaining(ids))
+  })
 
-  it(
-    'stores it once anything else opens the store: tasks, in this case',
-    async () => {
-      const before = await servedBy(10, 'before')
-      const next = await start({})
-      await new VideoCaller({ url: await next.listening() }).created()
-      await next.said(STORED)
-      await stop(next)
-      const stored = requestIds(await storedIn({ directory }))
-      expect(stored).toEqual(expect.arrayContaining(before))
-      expect(new Set(stored).size).toBe(stored.length)
-      expect(await readdir(unstoredFolder())).toEqual([])
-    },
-    STORE_START_MS,
-  )
+  it('stores it once anything else opens the store: tasks, in this case', async () => {
+    const before = await servedBy(10, 'before')
+    const next = await start({})
+    await new VideoCaller({ url: await next.listening() }).created()
+    await next.said(STORED)
+    await stop(next)
+    const stored = requestIds(await storedIn({ directory }))
+    expect(stored).toEqual(expect.arrayContaining(before))
+    expect(new Set(stored).size).toBe(stored.length)
+    expect(await readdir(unstoredFolder())).toEqual([])
+  })
 
   it('drops it if its folder cannot be written, with one log line: no store is configured', async () => {
     const gateway = await lab.start(defaults(), directory, { GATEWAY_DATA: '/dev/null/data' })

@@ -207,7 +207,9 @@ describe('realtime limits', () => {
   async function converse(limits: object = {}): Promise<Conversation> {
     const { gateway, upstream } = opened(await startRealtimeLab({ sections: { limits } }))
     const client = connectRealtime(gateway)
-    opened({ close: client.terminate.bind(client) })
+    opened(() => {
+      client.terminate()
+    })
     await once(client, 'open')
     return { client, upstream: upstream.sockets[0] as WebSocket }
   }

@@ -13,12 +13,12 @@ import {
   TEST_KEY,
   type TestGateway,
   type TestGatewayOptions,
+  connectionsOf,
 } from '../support/gateway.js'
 import { closeAfterEach, shareLab } from '../support/lab-lifetime.js'
 import { unusedPort } from '../support/raw-upstream.js'
 import {
   askUpgrade,
-  connectionsOf,
   connectRealtime,
   handshake,
   headOf,
@@ -212,13 +212,13 @@ describe('realtime upgrade', () => {
   })
 })
 
-describe('realtime handshake', () => {
+describe('realtime connections', () => {
   const opened = closeAfterEach()
 
   const start = async (...parameters: Parameters<typeof startRealtimeLab>): Promise<RealtimeLab> =>
     opened(await startRealtimeLab(...parameters))
 
-  /** Without an answer it accepts upgrades. */
+  /** Starts an upstream that answers upgrades this way; by default it accepts them. */
   const upstreamThat = async (answer?: (upgrade: UpstreamUpgrade) => void): Promise<RealtimeUpstream> =>
     opened(await startRealtimeUpstream(answer))
 

@@ -18,13 +18,7 @@ import {
   type RealtimeUpstream,
   startRealtimeUpstream,
 } from '../support/realtime-upstream.js'
-import {
-  dataDirectory,
-  emptyDataDirectory,
-  startPostgres,
-  STORE_START_MS,
-  type TestPostgres,
-} from '../support/stores.js'
+import { dataDirectory, emptyDataDirectory, startPostgres, type TestPostgres } from '../support/stores.js'
 import { getUsage, recordsOf } from '../support/usage-lab.js'
 import { bufferedIds } from '../support/usage-writer-lab.js'
 
@@ -48,7 +42,7 @@ describe('keys replicas', () => {
     const start = (): Promise<TestGateway> => startGateway({ channels: [realtimeChannel(upstream)], sections })
     here = await start()
     there = await start()
-  }, STORE_START_MS)
+  })
 
   afterAll(async () => {
     await here.close()
@@ -199,7 +193,7 @@ describe('replicas', () => {
   beforeAll(async () => {
     postgres = await startPostgres()
     simulator = await startP1Simulator({ apiKey: UPSTREAM_KEY })
-  }, STORE_START_MS)
+  })
   afterEach(async () => {
     for (const gateway of gateways.splice(0)) await gateway.close()
     for (const place of places.splice(0)) await rm(place, { recursive: true })
@@ -373,23 +367,19 @@ describe('replicas', () => {
   })
 
   describe('A gateway that needs no store', () => {
-    it(
-      'opens none for requests, and has all of them in a usage report',
-      async () => {
-        const directory = await dataDirectory()
-        places.push(directory)
-        const gateway = await replica({ usage: { batchMs: 1 } }, directory)
-        const ids = await chats(gateway, 5, 'quiet')
-        let isOpen = false
-        gateway.application.get(Database).whenOpen(() => {
-          isOpen = true
-        })
-        expect(isOpen).toBe(false)
-        expect(gateway.logText()).not.toContain('opening the store')
-        await eventually(async () => (await recorded(gateway)).length === ids.length)
-        expect(isOpen).toBe(true)
-      },
-      STORE_START_MS,
-    )
+    it('opens none for requests, and has all of them in a usage report', async () => {
+      const directory = await dataDirectory()
+      places.push(directory)
+      const gateway = await replica({ usage: { batchMs: 1 } }, directory)
+      const ids = await chats(gateway, 5, 'quiet')
+      let isOpen = false
+      gateway.application.get(Database).whenOpen(() => {
+        isOpen = true
+      })
+      expect(isOpen).toBe(false)
+      expect(gateway.logText()).not.toContain('opening the store')
+      await eventually(async () => (await recorded(gateway)).length === ids.length)
+      expect(isOpen).toBe(true)
+    })
   })
 })

@@ -2,7 +2,7 @@ import { afterEach, expect, it } from '@jest/globals'
 import { describeRun, runSoak } from '../soak/soak-run.js'
 import { openStage, type SoakStage, STORES } from '../soak/soak-stage.js'
 
-/** It takes a twelfth of it on a machine that has nothing else to do. */
+/** Some thirty times what it takes on a machine that has nothing else to do. */
 const PATIENCE_MS = 600_000
 
 let stage: SoakStage | undefined

@@ -12,14 +12,7 @@ import { KyselyCallbackRepository } from '../../src/tasks/callback.pg.js'
 import { KyselyTaskRepository } from '../../src/tasks/task.pg.js'
 import { eventually } from '../support/eventually.js'
 import { NEVER_MS, type StoreAt, storedIn, UsageProcesses } from '../support/process-labs.js'
-import {
-  dataDirectory,
-  directoryWithStore,
-  startPostgres,
-  STORE_START_MS,
-  type TestPostgres,
-  testStore,
-} from '../support/stores.js'
+import { dataDirectory, directoryWithStore, startPostgres, type TestPostgres, testStore } from '../support/stores.js'
 import { VideoCaller } from '../support/video-caller.js'
 
 const DIST = fileURLToPath(new URL('../../dist', import.meta.url))
@@ -67,23 +60,19 @@ async function check(database: Database, acknowledged: readonly string[]): Promi
 }
 
 describe('the embedded store', () => {
-  it(
-    'has everything it acknowledged after a process that was writing is killed, again and again',
-    async () => {
-      const directory = await dataDirectory()
-      const acknowledged: string[] = []
-      for (let cycle = 0; cycle < CYCLES; cycle += 1) {
-        const lines = FEWEST_LINES + Math.floor(Math.random() * FEWEST_LINES)
-        acknowledged.push(...(await writeUntilKilled(directory, `cycle-${cycle}`, lines)))
-        const store = testStore({ directory })
-        await check(store.database, acknowledged)
-        await store.close()
-      }
-      expect(acknowledged.length).toBeGreaterThanOrEqual(CYCLES * FEWEST_LINES)
-      await rm(directory, { recursive: true })
-    },
-    STORE_START_MS,
-  )
+  it('has everything it acknowledged after a process that was writing is killed, again and again', async () => {
+    const directory = await dataDirectory()
+    const acknowledged: string[] = []
+    for (let cycle = 0; cycle < CYCLES; cycle += 1) {
+      const lines = FEWEST_LINES + Math.floor(Math.random() * FEWEST_LINES)
+      acknowledged.push(...(await writeUntilKilled(directory, `cycle-${cycle}`, lines)))
+      const store = testStore({ directory })
+      await check(store.database, acknowledged)
+      await store.close()
+    }
+    expect(acknowledged.length).toBeGreaterThanOrEqual(CYCLES * FEWEST_LINES)
+    await rm(directory, { recursive: true })
+  })
 })
 
 describe('usage tasks', () => {
@@ -93,7 +82,7 @@ describe('usage tasks', () => {
   beforeAll(async () => {
     postgres = await startPostgres()
     lab = await UsageProcesses.prepare()
-  }, STORE_START_MS)
+  })
   afterEach(() => lab.end())
   afterAll(async () => {
     await lab.close()
@@ -115,31 +104,27 @@ describe('usage tasks', () => {
   ]
 
   describe('A gateway that is killed as soon as it shows the end of a task', () => {
-    it.each(stores)(
-      'has written down who pays for it: %s',
-      async (_name, place) => {
-        const directory = await directoryWithStore()
-        const { sections, at } = await place(directory)
-        const prices = [{ models: ['*'], videos: '0.35' }]
-        const gateway = await lab.start({ ...sections, prices, usage: { store: true, batchMs: NEVER_MS } }, directory)
-        const caller = new VideoCaller({ url: await gateway.listening() })
-        const [made, failed] = [await caller.created(), await caller.created()]
-        lab.vidgen.settle(made, 'succeed')
-        lab.vidgen.settle(failed, 'failed')
-        const isOver = async (id: string): Promise<boolean> =>
-          ['succeed', 'failed'].includes((await caller.read(id)).body.data.task_status)
-        await eventually(() => isOver(failed))
-        await eventually(() => isOver(made))
-        gateway.child.kill('SIGKILL')
-        await gateway.exited
-        const tasks = (await storedIn(at)).filter(({ kind }) => kind === 'task')
-        const ends = tasks.map(({ outcome, cost, units }) => ({ outcome, cost, units }))
-        expect(ends.sort((one, other) => one.outcome.localeCompare(other.outcome))).toEqual([
-          { outcome: 'ok', cost: '0.35', units: { videos: 1 } },
-          { outcome: 'upstream_failed', cost: '0', units: { videos: 0 } },
-        ])
-      },
-      STORE_START_MS,
-    )
+    it.each(stores)('has written down who pays for it: %s', async (_name, place) => {
+      const directory = await directoryWithStore()
+      const { sections, at } = await place(directory)
+      const prices = [{ models: ['*'], videos: '0.35' }]
+      const gateway = await lab.start({ ...sections, prices, usage: { store: true, batchMs: NEVER_MS } }, directory)
+      const caller = new VideoCaller({ url: await gateway.listening() })
+      const [made, failed] = [await caller.created(), await caller.created()]
+      lab.vidgen.settle(made, 'succeed')
+      lab.vidgen.settle(failed, 'failed')
+      const isOver = async (id: string): Promise<boolean> =>
+        ['succeed', 'failed'].includes((await caller.read(id)).body.data.task_status)
+      await eventually(() => isOver(failed))
+      await eventually(() => isOver(made))
+      gateway.child.kill('SIGKILL')
+      await gateway.exited
+      const tasks = (await storedIn(at)).filter(({ kind }) => kind === 'task')
+      const ends = tasks.map(({ outcome, cost, units }) => ({ outcome, cost, units }))
+      expect(ends.sort((one, other) => one.outcome.localeCompare(other.outcome))).toEqual([
+        { outcome: 'ok', cost: '0.35', units: { videos: 1 } },
+        { outcome: 'upstream_failed', cost: '0', units: { videos: 0 } },
+      ])
+    })
   })
 })

@@ -5,13 +5,20 @@ import { startP1Simulator } from '@multi-model-gateway/sandbox/p1/p1.simulator.j
 import type { FaultName } from '@multi-model-gateway/sandbox/server/faults.js'
 import { toFile } from 'openai'
 import { Admission } from '../../src/overload/admission.js'
-import { eventually, promised } from '../support/eventually.js'
-import { answer, SHORT_TIMEOUTS } from '../support/failing-calls.js'
-import { connectTo, errorOf, type RawRequest, sendRaw, startGateway, type TestGateway } from '../support/gateway.js'
+import { ABORT_LIMIT_MS, eventually, promised } from '../support/eventually.js'
+import { answerChat, SHORT_TIMEOUTS } from '../support/failing-calls.js'
+import {
+  connectTo,
+  errorOf,
+  type RawRequest,
+  sendRaw,
+  startGateway,
+  type TestGateway,
+  connectionsOf,
+} from '../support/gateway.js'
 import { closeAfterEach, shareLab } from '../support/lab-lifetime.js'
 import { p1Channel, type P1Gateway, startP1Gateway, UPSTREAM_KEY, withP1Gateway } from '../support/provider-gateways.js'
 import { startRawUpstream } from '../support/raw-upstream.js'
-import { connectionsOf } from '../support/realtime-upstream.js'
 import { OPENAI_CLIENTS } from '../support/sdk-clients.js'
 import { FORM_HEAD, FORM_TAIL, formBytes, openUpload, sendFile } from '../support/slow-uploads.js'
 import { fieldPart, filePart, form, sha1, spoolsLeft, upload, wavOf, wavOfSeconds } from '../support/upload-server.js'
@@ -119,15 +126,13 @@ describe('uploads', () => {
   })
 
   const PIECE_BYTES = 65_536
-  /** The promise: an upstream whose client has disconnected is aborted within a second. */
-  const PROMISED_MS = 1_000
 
   describe('a caller who leaves', () => {
-    let connectedBefore: number
-    beforeEach(async () => {
-      connectedBefore = await connectionsOf(lab.gateway)
+    beforeEach(() => {
+      // Those that clients of other tests keep alive.
+      lab.gateway.server.closeIdleConnections()
     })
-    afterEach(() => eventually(async () => (await connectionsOf(lab.gateway)) <= connectedBefore))
+    afterEach(() => eventually(async () => (await connectionsOf(lab.gateway)) === 0))
 
     it.each([
       ['in the middle of a small file', 50_000, 20_000],
@@ -159,7 +164,7 @@ describe('uploads', () => {
       const leftAtMs = performance.now()
       target.socket.destroy()
       await aborted
-      expect(performance.now() - leftAtMs).toBeLessThan(promised(PROMISED_MS))
+      expect(performance.now() - leftAtMs).toBeLessThan(promised(ABORT_LIMIT_MS))
       expect(await lab.gateway.logLine(requestId)).toMatchObject({ status: 499, channel: 'first', attempts: 1 })
       await lab.simulator.idle()
       expect(lab.simulator.activeRequests).toBe(0)
@@ -181,7 +186,7 @@ describe('uploads', () => {
       const leftAtMs = performance.now()
       controller.abort()
       await aborted
-      expect(performance.now() - leftAtMs).toBeLessThan(promised(PROMISED_MS))
+      expect(performance.now() - leftAtMs).toBeLessThan(promised(ABORT_LIMIT_MS))
     })
 
     it('in the middle of a stream ends the work of the upstream within a second', async () => {
@@ -198,13 +203,13 @@ describe('uploads', () => {
       const leftAtMs = performance.now()
       stream.controller.abort()
       await aborted
-      expect(performance.now() - leftAtMs).toBeLessThan(promised(PROMISED_MS))
+      expect(performance.now() - leftAtMs).toBeLessThan(promised(ABORT_LIMIT_MS))
     })
   })
 
   describe('many callers who leave in the middle of an upload', () => {
     it('leave no file and no socket behind', async () => {
-      const connectedBefore = await connectionsOf(lab.gateway)
+      lab.gateway.server.closeIdleConnections()
       for (let left = 0; left < 20; left++) {
         const requestId = `many-${left}`
         const target = await openUpload(lab.gateway.url, formBytes(3 * MEGABYTE), { 'x-request-id': requestId })
@@ -214,7 +219,7 @@ describe('uploads', () => {
         await lab.gateway.logLine(requestId)
       }
       await eventually(() => spoolsLeft().length === 0)
-      await eventually(async () => (await connectionsOf(lab.gateway)) <= connectedBefore)
+      await eventually(async () => (await connectionsOf(lab.gateway)) === 0)
       expect(lab.simulator.requests).toHaveLength(0)
     })
   })
@@ -349,7 +354,7 @@ describe('bytes in flight', () => {
   const opened = closeAfterEach()
   beforeEach(async () => {
     sockets = []
-    const { port } = opened(await startRawUpstream(answer))
+    const { port } = opened(await startRawUpstream(answerChat))
     const channel = { provider: 'p1', baseUrl: `http://127.0.0.1:${port}`, models: ['m', 't'] }
     gateway = opened(
       await startGateway({

@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import type { UsageRecord } from '../../src/core/usage-record.js'
 import { PARSE_PATH } from '../support/document-lab.js'
 import { type DocumentTarget, PAGE_HEAD, startDocumentTarget } from '../support/document-stand-ins.js'
@@ -107,8 +107,11 @@ describe('usage accounts', () => {
   let target: DocumentTarget
   let lab: UsageLab
 
-  shareLab(async () => (target = await startDocumentTarget()))
+  beforeAll(async () => {
+    target = await startDocumentTarget()
+  })
   shareLab(async () => (lab = await startUsageLab({ ssrf: { allow: [`127.0.0.1:${target.port}`] } })))
+  afterAll(() => target.close())
   afterEach(() => {
     lab.p1.reset()
     lab.m1.reset()

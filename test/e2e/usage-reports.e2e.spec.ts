@@ -53,14 +53,13 @@ describe('usage reports', () => {
     return sendRaw(lab.gateway.url, { path: CHAT_PATH, body: chatText('Hello'), headers })
   }
 
-  shareLab(async () => {
-    lab = await startUsageLab()
+  shareLab(async () => (lab = await startUsageLab()))
+  beforeAll(async () => {
     for (let count = 0; count < CHATS; count++) await chat('the-same-id')
     await lab.recorded({ path: SPEECH_PATH, body: speechText('Hello.') })
     await chat('of-another-caller', OTHER_KEY)
     await chat('refused', 'no')
     await recordWhere(lab.gateway, ({ route }) => route === SPEECH_PATH)
-    return lab
   })
 
   const sums = async (query = ''): Promise<Sums> => (await getUsage<Sums>(lab.gateway, query)).body

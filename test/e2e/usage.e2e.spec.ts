@@ -141,8 +141,6 @@ describe('usage', () => {
     })
   })
 
-  describeAllRecords(() => lab, 11)
-
   const speech = (input: string, model: string, more: object = {}): RawRequest => ({
     path: SPEECH_PATH,
     body: speechText(input, { model, ...more }),

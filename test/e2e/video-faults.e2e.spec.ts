@@ -8,7 +8,7 @@ import { CHAT_PATH, chatText, sendRaw, startGateway, type TestGateway } from '..
 import { shareLab } from '../support/lab-lifetime.js'
 import { p1Channel, UPSTREAM_KEY } from '../support/provider-gateways.js'
 import { unusedPort } from '../support/raw-upstream.js'
-import { startPostgres, STORE_START_MS, type TestPostgres } from '../support/stores.js'
+import { startPostgres, type TestPostgres } from '../support/stores.js'
 import {
   NEVER_POLLED,
   POLLED_OFTEN,
@@ -372,7 +372,7 @@ describe('a gateway that loses its database', () => {
       sections: { database: { url: await postgres.emptyDatabase() } },
     })
     caller = new VideoCaller(lab.gateway)
-  }, STORE_START_MS)
+  })
   afterAll(async () => {
     await lab.close()
     await postgres.close()

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, describe, expect, it } from '@jest/globals'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { VIDGEN_KINDS } from '@multi-model-gateway/sandbox/vidgen/vidgen-request.js'
 import { pngHeader, pngText } from '../support/byte-streams.js'
 import { sendRaw, TEST_KEY } from '../support/gateway.js'
@@ -199,10 +199,12 @@ describe('video list', () => {
   shareLab(async () => {
     lab = await startVidgenGateway()
     caller = new VideoCaller(lab.gateway)
+    return lab
+  })
+  beforeAll(async () => {
     const created: string[] = []
     while (created.length < MADE) created.push(await caller.created({ external_task_id: `task-${created.length}` }))
     ids = created.reverse()
-    return lab
   })
 
   describe('the list', () => {

@@ -11,7 +11,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { eventually } from '../support/eventually.js'
 import { freePort } from '../support/gateway-process.js'
-import { dataDirectory, STORE_START_MS } from '../support/stores.js'
+import { dataDirectory } from '../support/stores.js'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const ADDITIONS = join(ROOT, 'test/additions')
@@ -100,7 +100,7 @@ async function addEntry(copy: string, { file, before, entry, imported }: Entry):
 /** The sources with all additions in the folder `copy`: linted, types checked, compiled. */
 async function buildCopy(copy: string): Promise<void> {
   for (const name of ['src', 'package.json', 'tsconfig.json', '.oxlintrc.json', 'migrations']) {
-    // Specs import `test/support`, which is no part of the copy; those of the additions stay within themselves.
+    // Specs import `test/support`, which is no part of the copy; specs of the additions import nothing outside their folder.
     await cp(join(ROOT, name), join(copy, name), { recursive: true, filter: (path) => !path.endsWith('.spec.ts') })
   }
   await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'))
@@ -280,28 +280,24 @@ describe('The cost of a change', () => {
       of: ['embedding', 'toy'],
       cost: '4',
     },
-  ])(
-    'includes billing and measuring: $what',
-    async ({ path, body, of: [usageClass, channel], cost }) => {
-      const { id } = await post(path, body)
-      const records = async (): Promise<readonly { request_id: string }[]> =>
-        ((await get('/v1/usage/records')) as { data: { request_id: string }[] }).data
-      let record: object | undefined
-      // The first question opens the store, which answers once it is open.
-      await eventually(async () => {
-        record = (await records()).find((each) => each.request_id === id)
-        return record !== undefined
-      }, records)
-      const { model } = body
-      expect(record).toMatchObject({ route: path, model, channel, outcome: 'ok', pricing: 'priced', cost })
-      const metrics = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()
-      expect(metrics).toMatch(new RegExp(`^gateway_requests_total\\{route="${path}",[^}]*"200"[^}]*\\} [1-9]`, 'm'))
-      expect(metrics).toMatch(
-        new RegExp(`^gateway_usage_cost_total\\{class="${usageClass}",channel="${channel}"\\} [1-9]`, 'm'),
-      )
-    },
-    STORE_START_MS,
-  )
+  ])('includes billing and measuring: $what', async ({ path, body, of: [usageClass, channel], cost }) => {
+    const { id } = await post(path, body)
+    const records = async (): Promise<readonly { request_id: string }[]> =>
+      ((await get('/v1/usage/records')) as { data: { request_id: string }[] }).data
+    let record: object | undefined
+    // The first question opens the store, which answers once it is open.
+    await eventually(async () => {
+      record = (await records()).find((each) => each.request_id === id)
+      return record !== undefined
+    }, records)
+    const { model } = body
+    expect(record).toMatchObject({ route: path, model, channel, outcome: 'ok', pricing: 'priced', cost })
+    const metrics = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()
+    expect(metrics).toMatch(new RegExp(`^gateway_requests_total\\{route="${path}",[^}]*"200"[^}]*\\} [1-9]`, 'm'))
+    expect(metrics).toMatch(
+      new RegExp(`^gateway_usage_cost_total\\{class="${usageClass}",channel="${channel}"\\} [1-9]`, 'm'),
+    )
+  })
 
   it('includes its own specs, which pass', async () => {
     const config = JSON.stringify({

@@ -29,7 +29,7 @@ const found = (text: string, pattern: RegExp): string[] => [...text.matchAll(pat
 /** What stands between code marks. */
 const codesIn = (text: string): string[] => found(text, /`([^`]+)`/g)
 
-/** The cells of every table row; `\\|` stands for itself. */
+/** The cells of every table row; an escaped `|` is part of its cell. */
 const cellsIn = (text: string): string[][] =>
   found(text, /^\|(.+)\|$/gm).map((row) => row.split(/(?<!\\)\|/).map((cell) => cell.trim()))
 

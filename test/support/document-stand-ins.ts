@@ -17,15 +17,15 @@ import type { ResolveHost } from '../../src/upstream/ssrf-guard.js'
 import { parseConfig } from './config.js'
 import { attemptOf, newCall, startRawUpstream } from './raw-upstream.js'
 
-/** A parser whose Markdown is the text of the file, once `gate` has resolved. */
+/** A parser whose Markdown is the text of the file, once `heldUntil` has resolved. */
 class StandInParser extends DocumentParser {
   readonly parsed: (Omit<DocumentFile, 'spool'> & ParseOptions)[] = []
-  gate: Promise<void> | undefined
+  heldUntil: Promise<void> | undefined
   failure: Error | undefined
 
   async parse({ spool, ...facts }: DocumentFile, options: ParseOptions): Promise<ParsedDocument> {
     this.parsed.push({ ...facts, ...options })
-    await this.gate
+    await this.heldUntil
     if (this.failure !== undefined) throw this.failure
     const markdown = (await spool.read(0, spool.size)).toString()
     return { kind: 'text', metadata: { ...NO_METADATA, title: 'Title' }, pages: 3, content: contentOf(markdown) }
@@ -41,7 +41,7 @@ class StandInReader implements DocumentProvider, DocumentRoute {
   /** Laid over what it answers. */
   answer: Partial<ReadDocument> = {}
   /** While it is set, answers wait for it. */
-  gate: (() => Promise<void>) | undefined
+  heldUntil: (() => Promise<void>) | undefined
 
   attempt<Result>(
     call: RequestContext,
@@ -55,7 +55,7 @@ class StandInReader implements DocumentProvider, DocumentRoute {
 
   async read(request: ReadRequest): Promise<ReadDocument> {
     this.asked.push(request)
-    await this.gate?.()
+    await this.heldUntil?.()
     const texts = { title: 'There', description: '', keywords: '', siteName: '', favicon: '', contentType: 'a/b' }
     const metadata = { ...texts, url: 'http://93.184.216.34/a', statusCode: 200 }
     return { metadata, content: contentOf('read there'), pages: 1, isCached: false, ...this.answer }

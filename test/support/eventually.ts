@@ -80,6 +80,9 @@ export async function eventually(
   }
 }
 
+/** The promise: a call whose client has disconnected ends at its upstream within a second. */
+export const ABORT_LIMIT_MS = 1_000
+
 /**
  * The time in which something is promised to happen, measured by the clock: as many times longer as the machine has more to do
  * than processors to do it.

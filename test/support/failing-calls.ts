@@ -121,8 +121,8 @@ export function channelOf({ application }: Pick<TestGateway, 'application'>, id:
 export const ask = ({ url }: Pick<TestGateway, 'url'>, text = 'Hello', more: object = {}): Promise<RawAnswer> =>
   sendRaw(url, { path: CHAT_PATH, body: chatText(text, more) })
 
-/** A call without a response yet; returns the function that disconnects. */
-export function sendAndWait({ url }: Pick<TestGateway, 'url'>, request: RawRequest): () => void {
+/** Sends the request and returns the function that disconnects the client; the response is ignored. */
+export function startCall({ url }: Pick<TestGateway, 'url'>, request: RawRequest): () => void {
   const disconnecting = new AbortController()
   const { method = 'POST', path, headers, body } = request
   const merged = { authorization: `Bearer ${TEST_KEY}`, 'content-type': 'application/json', ...headers }
@@ -133,8 +133,8 @@ export function sendAndWait({ url }: Pick<TestGateway, 'url'>, request: RawReque
   }
 }
 
-export const askAndWait = (gateway: Pick<TestGateway, 'url'>, text = 'Hello'): (() => void) =>
-  sendAndWait(gateway, { path: CHAT_PATH, body: chatText(text) })
+export const startChat = (gateway: Pick<TestGateway, 'url'>, text = 'Hello'): (() => void) =>
+  startCall(gateway, { path: CHAT_PATH, body: chatText(text) })
 
 export const times = <Result>(count: number, run: (index: number) => Result): Result[] =>
   Array.from({ length: count }, (_, index) => run(index))
@@ -209,9 +209,9 @@ export const CHAT = { path: '/v1/chat/completions', body: '{"model":"m","message
 export const FULL = { admission: { concurrentRequests: 1 } }
 
 /** A chat call as it goes over the wire. */
-export const chatBytes = (requestId = 'storm', body: string = CHAT.body): string =>
-  `POST ${CHAT.path} HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer ${TEST_KEY}\r\nx-request-id: ${requestId}\r\n` +
-  `content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+export const chatBytes = (requestId = 'storm', body: string = CHAT.body, path: string = CHAT.path): string =>
+  `POST ${path} HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer ${TEST_KEY}\r\nx-request-id: ${requestId}\r\n` +
+  `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
 
 /** A gateway with one upstream, whose answers can be held back: then the gateway has as much under way as was sent to it. */
 export class FullGateway {
@@ -255,7 +255,7 @@ export class FullGateway {
 
   empty(): void {
     this.isHolding = false
-    for (const socket of this.held.splice(0)) answer(socket)
+    for (const socket of this.held.splice(0)) answerChat(socket)
   }
 
   async close(): Promise<void> {
@@ -265,12 +265,12 @@ export class FullGateway {
 
   private serve(socket: Socket): void {
     if (this.isHolding) this.held.push(socket)
-    else answer(socket)
+    else answerChat(socket)
   }
 }
 
 /** Writes the answer to one chat call. */
-export function answer(socket: Socket): void {
+export function answerChat(socket: Socket): void {
   socket.write(`HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${ANSWER.length}\r\n\r\n${ANSWER}`)
 }
 

@@ -164,7 +164,7 @@ export function openRaw(
   })
 }
 
-/** A connection to the gateway. That it breaks off is no error of a test: what came of it is for the test to see. */
+/** A connection to the gateway. Its errors are ignored: the test looks at what was received. */
 export const connectTo = ({ url }: Pick<TestGateway, 'url'>, options: { allowHalfOpen?: boolean } = {}): Socket =>
   connect({ port: Number(new URL(url).port), host: '127.0.0.1', ...options }).on('error', () => undefined)
 
@@ -186,3 +186,12 @@ export const eventsOf = (text: string): string[] =>
     .split(/\r?\n\r?\n/)
     .filter((frame) => frame.startsWith('data: '))
     .map((frame) => frame.slice('data: '.length))
+
+/** How many connections the gateway has with its clients. */
+export const connectionsOf = ({ server }: Pick<TestGateway, 'server'>): Promise<number> =>
+  new Promise((resolve, reject) => {
+    server.getConnections((error, count) => {
+      if (error === null) resolve(count)
+      else reject(error)
+    })
+  })

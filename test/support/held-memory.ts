@@ -30,6 +30,8 @@ function usedBytes(): number {
 
 /** Memory in use after a garbage collection: the rest is referenced. (RSS shows when the engine last cleaned up.) */
 export function heldBytes(): number {
+  // The memory of array buffers that one collection has freed may be counted until the next.
+  collectGarbage()
   collectGarbage()
   return usedBytes()
 }

@@ -7,11 +7,15 @@ interface Resettable {
 /** What the tests of a describe can share. */
 interface SharedLab {
   readonly simulator?: Resettable
+  /** The simulator of a second channel. */
   readonly second?: Resettable
   close(): Promise<unknown>
 }
 
-/** Starts a lab before the tests of a describe and closes it after them; its simulators are reset before each test. */
+/**
+ * Starts a lab before the tests of a describe and closes it after them. `simulator` and `second`, where it has them, are reset
+ * before each test. `start` only starts: a lab that it does not return is not closed. Labs are closed in the order they are shared.
+ */
 export function shareLab(start: () => Promise<SharedLab>): void {
   let lab: SharedLab | undefined
   beforeAll(async () => {
@@ -24,11 +28,22 @@ export function shareLab(start: () => Promise<SharedLab>): void {
   afterAll(() => lab?.close())
 }
 
-/** Closes after each test what it has opened, the last first. */
-export function closeAfterEach(): <Part extends { close(): unknown }>(part: Part) => Part {
-  const parts: { close(): unknown }[] = []
+/** By its method, or itself the function that does it. */
+type Closeable = { close(): unknown } | (() => unknown)
+
+/** Closes after each test what it has opened, the last first; what cannot be closed fails the test once the rest is closed. */
+export function closeAfterEach(): <Part extends Closeable>(part: Part) => Part {
+  const parts: Closeable[] = []
   afterEach(async () => {
-    for (const part of parts.splice(0).reverse()) await part.close()
+    const failures: unknown[] = []
+    for (const part of parts.splice(0).reverse()) {
+      try {
+        await (typeof part === 'function' ? part() : part.close())
+      } catch (error) {
+        failures.push(error)
+      }
+    }
+    if (failures.length > 0) throw failures[0]
   })
   return (part) => {
     parts.push(part)

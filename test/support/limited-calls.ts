@@ -71,7 +71,7 @@ export const EXPECTED_OUTPUT_TOKENS = 50
 /** A call and its quota, as the gateway makes them when a request is authorized. */
 export interface LimitedCall {
   readonly call: RequestContext
-  readonly allowance: RequestQuota
+  readonly quota: RequestQuota
   /** Rejects where the call is refused. */
   enter(kind: CallKind): Promise<void>
   expect(use: EstimatedUse): Promise<void>
@@ -113,7 +113,7 @@ export class LimitedCalls {
     call.quota = quota
     return {
       call,
-      allowance: quota,
+      quota,
       enter: async (kind) => {
         await quota.enter(kind)
       },

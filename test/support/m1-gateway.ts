@@ -57,7 +57,7 @@ const settings = ({ url }: Pick<TestGateway, 'url'>, options: ClientOptions = {}
 export const anthropic0: MakeAnthropic = (gateway, options) => new Anthropic(settings(gateway, options))
 
 /** The new client; the calls used here have the same shape, so that one test can speak for both. */
-export const anthropic1: MakeAnthropic = (gateway, options) =>
+const anthropic1: MakeAnthropic = (gateway, options) =>
   new Anthropic1(settings(gateway, options) as ConstructorParameters<typeof Anthropic1>[0]) as unknown as Anthropic
 
 /** Rows for `describe.each`. */

@@ -1,7 +1,6 @@
-import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { listenOnLoopback, type LoopbackServer } from './loopback-server.js'
 
 /** A span as it went over the wire. */
 export interface CollectedSpan {
@@ -55,6 +54,7 @@ export class OtlpCollector {
   /** Every body as it came, for canary searches. */
   bodies = ''
   mood: CollectorMood = 'takes'
+  private listening!: LoopbackServer
   private readonly waiting = new Set<() => void>()
   private readonly server = createServer((request, response) => {
     void this.take(request, response)
@@ -62,13 +62,12 @@ export class OtlpCollector {
 
   static async start(): Promise<OtlpCollector> {
     const collector = new OtlpCollector()
-    collector.server.listen(0, '127.0.0.1')
-    await once(collector.server, 'listening')
+    collector.listening = await listenOnLoopback(collector.server)
     return collector
   }
 
   get url(): string {
-    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`
+    return `http://127.0.0.1:${this.listening.port}`
   }
 
   /** Resolves with what `find` finds, once it does. */
@@ -84,11 +83,8 @@ export class OtlpCollector {
     return new Promise((resolve) => this.waiting.add(resolve))
   }
 
-  async close(): Promise<void> {
-    const closed = once(this.server, 'close')
-    this.server.close()
-    this.server.closeAllConnections()
-    await closed
+  close(): Promise<void> {
+    return this.listening.close()
   }
 
   private async take(request: IncomingMessage, response: ServerResponse): Promise<void> {

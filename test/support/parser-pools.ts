@@ -32,7 +32,7 @@ export interface ParseWish {
   readonly contentType?: string
   readonly name?: string
   readonly baseUrl?: string
-  readonly departure?: ClientDisconnect
+  readonly disconnect?: ClientDisconnect
   /** Default: half a minute. */
   readonly timeoutMs?: number
   /** Called once the pool has it. */
@@ -94,13 +94,13 @@ async function parseOnce(
   document: string | Uint8Array,
   wish: ParseWish = {},
 ): Promise<ParsedDocument> {
-  const { contentType = '', name = '', baseUrl = '', departure = new ClientDisconnect(), timeoutMs = 30_000 } = wish
+  const { contentType = '', name = '', baseUrl = '', disconnect = new ClientDisconnect(), timeoutMs = 30_000 } = wish
   const spool = new SpooledFile()
   try {
     await spool.append(Buffer.from(document))
     await spool.finish()
     const deadlineAtMs = performance.now() + timeoutMs
-    const parsing = pool.parse({ spool, contentType, name, baseUrl }, { disconnect: departure, deadlineAtMs })
+    const parsing = pool.parse({ spool, contentType, name, baseUrl }, { disconnect, deadlineAtMs })
     wish.onBegun?.()
     return await parsing
   } finally {

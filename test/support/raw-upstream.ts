@@ -190,3 +190,13 @@ export function attemptOf(
 
 export const newCall = (path = '/v1/chat/completions'): RequestContext =>
   contextAt('POST', path, 'req_test', performance.now())
+
+/** Of an attempt that reached no upstream: another channel may take the call. */
+export const NEVER_SENT = { attempt: { phase: 'unsent', channelError: true }, retryable: true } as const
+
+/** Ways in which an upstream fails before the head of an answer. */
+export const BROKEN_ANSWERS: readonly (readonly [string, (socket: Socket) => void])[] = [
+  ['a reset', (socket) => socket.resetAndDestroy()],
+  ['a polite close', (socket) => socket.end()],
+  ['something that is not HTTP', (socket) => socket.end('SSH-2.0-OpenSSH_9.6\r\n\r\n')],
+]

@@ -302,3 +302,36 @@ export const spelled = (text: string | Buffer | undefined): unknown =>
       token.startsWith('"') ? token : `"number ${token}"`,
     ),
   )
+
+/** The events of an answer in audio, in their order, by the names of each dialect. */
+export const SPOKEN_ANSWER = {
+  ga: [
+    'response.created',
+    'response.output_item.added',
+    'conversation.item.added',
+    'response.content_part.added',
+    'response.output_audio_transcript.delta',
+    'response.output_audio.delta',
+    'response.output_audio.done',
+    'response.output_audio_transcript.done',
+    'response.content_part.done',
+    'conversation.item.done',
+    'response.output_item.done',
+    'response.done',
+    'rate_limits.updated',
+  ],
+  beta: [
+    'response.created',
+    'response.output_item.added',
+    'conversation.item.created',
+    'response.content_part.added',
+    'response.audio_transcript.delta',
+    'response.audio.delta',
+    'response.audio.done',
+    'response.audio_transcript.done',
+    'response.content_part.done',
+    'response.output_item.done',
+    'response.done',
+    'rate_limits.updated',
+  ],
+} as const

@@ -223,7 +223,7 @@ function farEnd(socket: SessionSocket): FarEnd {
 }
 
 /** Limits that are counted elsewhere: every reservation waits until it is answered here. */
-export class SlowQuota implements Quota {
+class SlowQuota implements Quota {
   /** Of the reservations that are waited for, the oldest first: with a refusal, or without. */
   readonly answer: ((refusal?: string) => void)[] = []
 
@@ -263,7 +263,7 @@ class SilentRecorder extends UsageRecorder {
 
 export interface ReservingSession {
   readonly session: RealtimeSession
-  readonly allowance: SlowQuota
+  readonly quota: SlowQuota
   /** The far ends. */
   readonly client: WebSocketEnd
   readonly upstream: WebSocketEnd
@@ -295,5 +295,29 @@ export async function openReservingSession(pairs: SocketPairs): Promise<Reservin
     },
   )
   session.start()
-  return { session, allowance: quota, client: near.client, upstream: far.server }
+  return { session, quota, client: near.client, upstream: far.server }
+}
+
+/** What a case does to a session, by which it may end. */
+export type SessionAct = (opened: TestSession) => void
+
+export const closes =
+  (side: 'client' | 'upstream', code?: number): SessionAct =>
+  (opened) => {
+    opened[side].socket.close(code)
+  }
+
+/** Without a close of its own. */
+export const vanishes =
+  (side: 'client' | 'upstream'): SessionAct =>
+  (opened) => {
+    opened[side].socket.terminate()
+  }
+
+export const drains: SessionAct = ({ session }) => {
+  session.drain()
+}
+
+export const revokes: SessionAct = ({ session }) => {
+  session.revoke()
 }

@@ -183,7 +183,7 @@ export interface RealtimeLab {
   readonly close: () => Promise<void>
 }
 
-/** `channel` = laid over the one channel. */
+/** `channel` overrides settings of its only channel. */
 export async function startRealtimeLab(
   options: Partial<TestGatewayOptions> = {},
   channel: object = {},
@@ -200,7 +200,7 @@ export async function startRealtimeLab(
   }
 }
 
-/** A client whose request id is `mine`. */
+/** A client whose request id is `mine`, unless `headers` says otherwise. */
 export const connectRealtime = (
   { url }: Pick<TestGateway, 'url'>,
   headers: Readonly<Record<string, string>> = {},
@@ -211,11 +211,3 @@ export const connectRealtime = (
 
 /** Leaves an upgrade without an answer. */
 export const holds = (): void => undefined
-
-/** How many connections the gateway has with its clients. */
-export const connectionsOf = (gateway: TestGateway): Promise<number> =>
-  new Promise((resolve) => {
-    gateway.server.getConnections((_error, count) => {
-      resolve(count)
-    })
-  })

@@ -33,6 +33,10 @@ export const DEADLINE_MS = 40_000
 /** Breakers are no part of this. */
 const NEVER_OPEN = { failures: 1_000 }
 
+/** Of the channels of a gateway with this breaker; the default one unless named. */
+export const healthOf = (breaker: object = {}): ChannelHealth =>
+  new ChannelHealth(new ConfigStore(parseConfig(JSON.stringify({ breaker }), {})))
+
 /** Requests at a steady rate with the given responses; needs jest's fake timers. Breakers never open. */
 export class ChannelTraffic {
   /** Of the channel with that index. */
@@ -50,9 +54,9 @@ export class ChannelTraffic {
       credentials: 's',
       weight,
     }))
-    const config = parseConfig(JSON.stringify({ channels: listed, breaker: NEVER_OPEN }), {})
+    const config = parseConfig(JSON.stringify({ channels: listed }), {})
     this.channels = config.channels.map((channel) => new Channel(channel, 'chat'))
-    this.health = new ChannelHealth(new ConfigStore(config, () => Promise.reject(new Error('no reload'))))
+    this.health = healthOf(NEVER_OPEN)
     this.draws = mixed(shape.seed)
     this.spread = mixed(shape.seed + 1_000)
   }

@@ -140,9 +140,6 @@ const { dependencies } = createRequire(import.meta.url)('../../package.json') as
 /** Files of another version may not fit. */
 const TEMPLATE = `gateway-data-template-${String(dependencies['@electric-sql/pglite'])}-${String(process.getuid?.())}`
 
-/** Making an embedded store, or a PostgreSQL, on a machine that is busy with other suites. */
-export const STORE_START_MS = 120_000
-
 /** A store for a test, and everything that shows how it is. */
 export interface TestStore {
   readonly database: StoreDatabase

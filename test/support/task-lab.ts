@@ -98,7 +98,7 @@ export function taskLab({
   laterChannels = channels,
   sections = {},
   world = taskWorld(),
-  // Longer than any test waits: what is seen, an event has shown.
+  // So long that only events, never the reread, end a wait.
   rereadMs = 3_600_000,
 }: TaskLabOptions = {}): TaskLab {
   // No pace by default: a clock moved by the test would advance between two polls.
@@ -131,7 +131,7 @@ export function taskLab({
   const intents = new TaskIntents(tasks, replays, config)
   const address = new CallbackAddress(new SafeFetchClient(config))
   const creation = new TaskCreation(intents, replays, recorder, transitionSettings, config, wakeTimer, address, logger)
-  const gate = new RefreshThrottle(clock)
+  const throttle = new RefreshThrottle(clock)
   return {
     ...world,
     usage,
@@ -140,7 +140,7 @@ export function taskLab({
     health,
     creation,
     wakeTimer,
-    engine: new TaskService(tasks, callbacks, creation, refresh, gate, watchers, clock, sender),
+    engine: new TaskService(tasks, callbacks, creation, refresh, throttle, watchers, clock, sender),
     poller: new TaskPoller(tasks, refresh, wakeTimer, config, clock, logger),
     intake: new UpstreamCallbacksService(tasks, clock, wakeTimer),
     wakes: () => wakes,

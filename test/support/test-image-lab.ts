@@ -97,9 +97,7 @@ export const GOOD_ANSWERS: ProductionAnswers = {
   up: ['gateway-1:9090', 'gateway-2:9090', 'balancer:8405'],
 }
 
-export type StandIn = LoopbackServer
-
-const listen = (serve: (request: IncomingMessage, response: ServerResponse) => void): Promise<StandIn> =>
+const listen = (serve: (request: IncomingMessage, response: ServerResponse) => void): Promise<LoopbackServer> =>
   listenOnLoopback(
     createServer((request, response) => {
       request.resume().on('end', () => {
@@ -109,7 +107,7 @@ const listen = (serve: (request: IncomingMessage, response: ServerResponse) => v
   )
 
 /** The balancer where callers connect. */
-export const startCallersPort = (answers: ProductionAnswers): Promise<StandIn> =>
+export const startCallersPort = (answers: ProductionAnswers): Promise<LoopbackServer> =>
   listen(({ url = '' }, response) => {
     if (url === '/health/ready') response.end(JSON.stringify(answers.ready))
     else if (url === '/v1/limits') response.end(JSON.stringify(answers.limits))
@@ -118,7 +116,7 @@ export const startCallersPort = (answers: ProductionAnswers): Promise<StandIn> =
   })
 
 /** The balancer where operators connect, and Prometheus: what only this machine reaches. */
-export const startOperatorsPort = ({ up, hint }: ProductionAnswers): Promise<StandIn> =>
+export const startOperatorsPort = ({ up, hint }: ProductionAnswers): Promise<LoopbackServer> =>
   listen(({ url = '' }, response) => {
     const result = up.map((instance) => ({ metric: { instance }, value: [0, '1'] }))
     response.end(JSON.stringify(url.startsWith('/api/v1/query') ? { data: { result } } : { hint, data: [] }))

@@ -10,7 +10,7 @@ import { type P1Gateway, startP1Gateway } from './provider-gateways.js'
 export const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 export const SPAN = '00f067aa0ba902b7'
 
-/** A collector for each test, and gateways that tell it of their requests. */
+/** A collector for each test, and gateways that tell it of their requests: made in a describe, whose hooks it registers. */
 export class TracingLab {
   collector!: OtlpCollector
   /** Takes what a test has started, to be closed after it. */

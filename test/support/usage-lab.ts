@@ -224,9 +224,9 @@ export async function startUsageLab(sections: object = {}): Promise<UsageLab> {
   }
 }
 
-/** What holds for all the records until here, which are so many. */
+/** Of every record made so far: each has a price, none holds a secret. `count` = how many there must be. */
 export function describeAllRecords(lab: () => UsageLab, count: number): void {
-  describe('All of it', () => {
+  describe('Every record so far', () => {
     it('has a price in the example’s table', async () => {
       const records = await recordsOf(lab().gateway)
       expect(records).toHaveLength(count)

@@ -231,12 +231,12 @@ export interface UsageLedgerOptions {
   readonly usage?: object
 }
 
-/** A ledger over a store in memory. */
+/** A queue over a store in memory. */
 export interface UsageLedgerLab {
   readonly store: MemoryUsage
-  readonly endings: RequestHooks
+  readonly hooks: RequestHooks
   readonly config: ConfigStore
-  readonly ledger: UsageQueue
+  readonly queue: UsageQueue
   readonly lines: readonly Readonly<Record<string, unknown>>[]
   readonly chat: (model?: string, tokens?: number) => void
   /** What is stored, once everything noted is. */
@@ -258,7 +258,7 @@ export async function usageLedgerLab({
   const configWith = (rows: readonly object[], list: readonly object[]): GatewayConfig =>
     parseConfig(JSON.stringify({ usage, channels: list, prices: rows }), {})
   const store = new MemoryUsage()
-  const endings = new RequestHooks()
+  const hooks = new RequestHooks()
   const metrics = new Metrics()
   const lines: Record<string, unknown>[] = []
   const { logger } = createLogging('info', {
@@ -275,27 +275,27 @@ export async function usageLedgerLab({
   const recovery = new DiskBufferRecovery(store, database, config, folder, lost, logger)
   const overflow = new DiskBufferWriter(folder, recovery, config, lost, logger)
   const writer = new UsageWriter(store, database, config, counts, shutdownBuffer, overflow, lost, logger, 100)
-  const ledger = new UsageQueue(endings, config, new UsageSettlement(counts, logger), writer, counts, logger)
+  const queue = new UsageQueue(hooks, config, new UsageSettlement(counts, logger), writer, counts, logger)
   writer.onModuleInit()
-  ledger.onModuleInit()
+  queue.onModuleInit()
   return {
     store,
-    endings,
+    hooks,
     config,
-    ledger,
+    queue,
     lines,
     chat: (model, tokens) => {
-      endings.over(chatCall(model, tokens), OK)
+      hooks.over(chatCall(model, tokens), OK)
     },
     rows: async () => {
-      await ledger.flush()
+      await queue.flush()
       return [...store.rows.values()]
     },
     samples: async (name) => (await metrics.registry.metrics()).split('\n').filter((line) => line.startsWith(name)),
     buffered: () => bufferedIds(folder.path),
     close: async () => {
-      await ledger.beforeApplicationShutdown()
-      ledger.onApplicationShutdown()
+      await queue.beforeApplicationShutdown()
+      queue.onApplicationShutdown()
       await rm(place, { recursive: true })
     },
   }

@@ -41,7 +41,7 @@ export class StandInChannel implements VideoProvider, PinnedRoute<VideoProvider>
   readonly known = new Map<string, UpstreamVideoTask>()
   failure: GatewayError | undefined
   /** While it is set, creates wait for it. */
-  gate: Promise<void> | undefined
+  heldUntil: Promise<void> | undefined
 
   constructor(
     readonly channelId: string,
@@ -62,7 +62,7 @@ export class StandInChannel implements VideoProvider, PinnedRoute<VideoProvider>
 
   async create(_kind: VideoKind, body: Buffer): Promise<UpstreamVideoTask> {
     this.bodies.push(body.toString())
-    await this.gate
+    await this.heldUntil
     const object =
       '{"task_id":"900719925474099312","task_status":"submitted","created_at":1,"updated_at":1,"later":1.0}'
     return { id: '900719925474099312', status: 'submitted', object, message: 'SUCCEED' }

@@ -1,7 +1,14 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { codePoint } from '../../../test/support/arbitraries.js'
-import { type Fields, member, ROWS, spelled, TranslatedSession } from '../../../test/support/realtime-server-events.js'
+import {
+  type Fields,
+  member,
+  ROWS,
+  spelled,
+  TranslatedSession,
+  SPOKEN_ANSWER,
+} from '../../../test/support/realtime-server-events.js'
 import { checkClientEvent, isEventRefusal } from './client-events.js'
 import { ClientDialect, type RealtimeDialect } from './dialect.js'
 import { isOutOfBand, requestsOutOfBand, responseIdOf, usageOf } from './session-state.js'
@@ -277,37 +284,14 @@ describe('A beta client of a GA upstream', () => {
       'input_audio_buffer.committed',
       'conversation.item.added',
       'conversation.item.done',
-      'response.created',
-      'response.output_item.added',
-      'conversation.item.added',
-      'response.content_part.added',
-      'response.output_audio_transcript.delta',
-      'response.output_audio.delta',
-      'response.output_audio.done',
-      'response.output_audio_transcript.done',
-      'response.content_part.done',
-      'conversation.item.done',
-      'response.output_item.done',
-      'response.done',
-      'rate_limits.updated',
+      ...SPOKEN_ANSWER.ga,
     ]
     expect(types.flatMap((type) => call.hear({ type })).map(({ type }) => type)).toEqual([
       'session.created',
       'input_audio_buffer.speech_started',
       'input_audio_buffer.committed',
       'conversation.item.created',
-      'response.created',
-      'response.output_item.added',
-      'conversation.item.created',
-      'response.content_part.added',
-      'response.audio_transcript.delta',
-      'response.audio.delta',
-      'response.audio.done',
-      'response.audio_transcript.done',
-      'response.content_part.done',
-      'response.output_item.done',
-      'response.done',
-      'rate_limits.updated',
+      ...SPOKEN_ANSWER.beta,
     ])
   })
 

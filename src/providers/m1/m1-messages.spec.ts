@@ -97,7 +97,7 @@ describe('The estimate of a messages call', () => {
     expect(unitsOf({ messages: [] }, 7)).toEqual({ input_tokens: 0, output_tokens: 7 })
   })
 
-  it('says nothing of an output that the upstream has not counted', () => {
+  it('says nothing of an output of which no pieces were counted', () => {
     const { units } = new MessagesEstimate({ messages: [{ content: '1234' }] }).estimate()
     expect(units).toEqual({ input_tokens: 4 + 1 })
   })

@@ -36,7 +36,7 @@ describe('The provider of vidgen videos', () => {
     })
     return { promise, resolve }
   }
-  const AUTHORIZATION = `Bearer ${signedToken('ak_demo', 'sk_demo', START_MS)}`
+  const AUTHORIZATION = tokenAt(START_MS)
 
   describe('The token of a channel', () => {
     it('serves creates and reads until it is renewed', async () => {

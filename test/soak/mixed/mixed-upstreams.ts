@@ -74,7 +74,7 @@ const HANDSHAKE_FAULTS: readonly SocketFault[] = [
   { kind: 'delay', ms: 300 },
 ]
 
-/** Words of `packages/sandbox/src/realtime/fault-injection.ts` that strike as soon as a session is open. */
+/** Words of `packages/sandbox/src/realtime/fault-injection.ts` that take effect as soon as a session is open. */
 const REALTIME_FAULTS: readonly SocketFault[] = [
   // Cut.
   '#drop',

@@ -282,7 +282,7 @@ export interface Pools {
 const OWN = 2 * 2
 
 /** How many more of a group there may be than before the first call. Whatever is not named: none. */
-const allowances = ({ upstreams, store }: Pools): Partial<Record<SocketGroup, number>> => ({
+const mostBeyond = ({ upstreams, store }: Pools): Partial<Record<SocketGroup, number>> => ({
   upstreams,
   store,
   own: OWN,
@@ -291,7 +291,7 @@ const allowances = ({ upstreams, store }: Pools): Partial<Record<SocketGroup, nu
 /** Resources of an idle gateway beyond those before the first request, in words. */
 export function leftovers(before: Holdings, now: Holdings, pools: Pools): readonly string[] {
   const { store } = pools
-  const allowed = allowances(pools)
+  const allowed = mostBeyond(pools)
   const sockets = SOCKET_GROUPS.flatMap((group) => {
     const most = before.sockets[group] + (allowed[group] ?? 0)
     return now.sockets[group] <= most ? [] : [`${now.sockets[group]} sockets (${group}), at most ${most} explained`]

@@ -1,10 +1,9 @@
-import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Agent, request } from 'undici'
+import { listenOnLoopback, type LoopbackServer } from '../../support/loopback-server.js'
 import { startRedis } from '../../cluster/daemon.js'
 import { newestPostgres, rowsOf, startClusterPostgres } from '../../cluster/debian-postgres.js'
 import { freePort, startParts } from '../../support/gateway-process.js'
@@ -159,23 +158,12 @@ const isThere = (service: Service): service is Service & { readonly url: string 
 export type SoakStore = 'embedded' | 'postgres'
 
 /** A collector of traces that reads what it gets, takes all of it and keeps nothing, however long a run is. */
-async function startTraceSink() {
-  const server = createServer((request, response) => {
-    request.resume().once('end', () => response.writeHead(200, { 'content-type': 'application/json' }).end('{}'))
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  return {
-    port,
-    close: async () => {
-      const closed = once(server, 'close')
-      server.close()
-      server.closeAllConnections()
-      await closed
-    },
-  }
-}
+const startTraceSink = (): Promise<LoopbackServer> =>
+  listenOnLoopback(
+    createServer((request, response) => {
+      request.resume().once('end', () => response.writeHead(200, { 'content-type': 'application/json' }).end('{}'))
+    }),
+  )
 
 /**
  * Starts a sink for traces, and the PostgreSQL and the Redis of the system's packages where they are installed; without
