@@ -100,7 +100,7 @@ describe('The counts of a key with realtime sessions', () => {
   )
 })
 
-describe('session limits', () => {
+describe('The limits of a realtime session', () => {
   /** Reserves under numbers, at once or when told; keeps what became of each. */
   class NumberedQuota implements Quota {
     readonly reserved: EstimatedUse[] = []

@@ -414,7 +414,7 @@ describe('circuit breaker', () => {
 describe('A slow answer of a channel', () => {
   const MINUTE_MS = 60_000
   /** Few calls leave more to chance. */
-  const runsFor = (callsEveryMs: number): number => (callsEveryMs < 1_000 ? 10 : 60)
+  const runsFor = (callsEveryMs: number): number => (callsEveryMs < 1_000 ? 5 : 30)
   const WEIGHTS = [
     [1, 1],
     [9, 1],

@@ -96,12 +96,10 @@ export interface ContractLabOptions {
   readonly withSecond?: boolean
 }
 
-/** All responses and the whole log, for the search for canaries. */
-export type Witness = string[]
-
+/** `exposed` collects every response and the log, to be searched for what must not leave the gateway. */
 export async function startContractLab(
   plan: ProviderPlan,
-  witness: Witness,
+  exposed: string[],
   { channel = {}, withSecond = false }: ContractLabOptions = {},
 ): Promise<ContractLab> {
   const upstream = await plan.start()
@@ -119,7 +117,7 @@ export async function startContractLab(
   const gateway = await startGateway({ channels, sections, ...(dataDirectory === undefined ? {} : { dataDirectory }) })
   const send = async (request: RawRequest): Promise<RawAnswer> => {
     const answer = await sendRaw(gateway.url, request)
-    witness.push(JSON.stringify(answer.headers), answer.text)
+    exposed.push(JSON.stringify(answer.headers), answer.text)
     return answer
   }
   return {
@@ -135,7 +133,7 @@ export async function startContractLab(
       await gateway.close()
       await upstream.close()
       if (withSecond) await second.close()
-      witness.push(gateway.logText())
+      exposed.push(gateway.logText())
     },
   }
 }
@@ -143,10 +141,10 @@ export async function startContractLab(
 /** A lab for one test: what it marks and leaves behind ends with it. */
 export const withContractLab = (
   plan: ProviderPlan,
-  witness: Witness,
+  exposed: string[],
   options: ContractLabOptions,
   run: (lab: ContractLab) => Promise<void>,
-): Promise<void> => withLab(startContractLab(plan, witness, options), run)
+): Promise<void> => withLab(startContractLab(plan, exposed, options), run)
 
 const AUDIO = { status: 500, word: 'upstream_failed' }
 const codeOf = (error: Readonly<Record<string, unknown>>): unknown => error['code']

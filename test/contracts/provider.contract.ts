@@ -14,7 +14,6 @@ import {
   timesSent,
   type UpstreamFault,
   withContractLab,
-  type Witness,
 } from './provider-lab.js'
 
 /** Short enough to wait for, long enough for a busy machine. */
@@ -93,10 +92,10 @@ function describeRefusals(form: CallForm, lab: () => ContractLab, plan: Provider
   })
 }
 
-function describeSilence(form: CallForm, plan: ProviderPlan, witness: Witness): void {
+function describeSilence(form: CallForm, plan: ProviderPlan, exposed: string[]): void {
   if (form.isPatient !== true)
     it('of an upstream that never answers ends with the deadline for the first byte', async () => {
-      await withContractLab(plan, witness, IMPATIENT, async ({ sendAfter, upstream }) => {
+      await withContractLab(plan, exposed, IMPATIENT, async ({ sendAfter, upstream }) => {
         expectRefusal(form, await sendAfter('hang', form.request(upstream)), form.errors.timedOut)
       })
     })
@@ -108,7 +107,7 @@ function describeSilence(form: CallForm, plan: ProviderPlan, witness: Witness): 
   it.each(breaks)(
     'whose answer is broken by a %s is visibly not whole, and not asked for again',
     async (fault, refusal) => {
-      await withContractLab(plan, witness, IMPATIENT, async ({ sendAfter, upstream }) => {
+      await withContractLab(plan, exposed, IMPATIENT, async ({ sendAfter, upstream }) => {
         const request = form.request(upstream)
         const answer = await sendAfter(fault, request)
         expect(timesSent(upstream, request)).toBe(1)
@@ -124,9 +123,9 @@ function describeSilence(form: CallForm, plan: ProviderPlan, witness: Witness): 
   )
 }
 
-function describeCallers(form: CallForm, plan: ProviderPlan, witness: Witness): void {
+function describeCallers(form: CallForm, plan: ProviderPlan, exposed: string[]): void {
   it('of a caller who leaves before the answer ends at the upstream at once', async () => {
-    await withContractLab(plan, witness, {}, async ({ upstream, gateway }) => {
+    await withContractLab(plan, exposed, {}, async ({ upstream, gateway }) => {
       const request = form.request(upstream)
       queueFault(upstream, 'hang', request)
       const [arrived, aborted] = [upstream.nextRequest(), upstream.nextAbort()]
@@ -142,7 +141,7 @@ function describeCallers(form: CallForm, plan: ProviderPlan, witness: Witness): 
 
   if (form.terminator !== undefined)
     it('of a caller who leaves in the middle ends at the upstream at once, which is not held against it', async () => {
-      await withContractLab(plan, witness, { withSecond: true }, async ({ upstream, second, gateway, send }) => {
+      await withContractLab(plan, exposed, { withSecond: true }, async ({ upstream, second, gateway, send }) => {
         const request = form.request(upstream)
         queueFault(upstream, 'stall', request)
         const aborted = upstream.nextAbort()
@@ -156,11 +155,11 @@ function describeCallers(form: CallForm, plan: ProviderPlan, witness: Witness): 
     })
 }
 
-function describeSecondChannel(form: CallForm, plan: ProviderPlan, witness: Witness): void {
+function describeSecondChannel(form: CallForm, plan: ProviderPlan, exposed: string[]): void {
   const movesOnAfter = form.movesOnAfter ?? CHANNEL_FAULTS
   if (form.asksAll !== true)
     it.each(movesOnAfter)('is served by a second channel after %s', async (fault) => {
-      await withContractLab(plan, witness, { withSecond: true }, async ({ upstream, second, sendAfter }) => {
+      await withContractLab(plan, exposed, { withSecond: true }, async ({ upstream, second, sendAfter }) => {
         const request = form.request(upstream)
         const answer = await sendAfter(fault, request)
         expect({ status: answer.status, complete: answer.complete }).toEqual({ status: 200, complete: true })
@@ -171,7 +170,7 @@ function describeSecondChannel(form: CallForm, plan: ProviderPlan, witness: Witn
 
   if (form.asksAll !== true)
     it("is not sent to a second channel where it is the caller's fault", async () => {
-      await withContractLab(plan, witness, { withSecond: true }, async ({ upstream, second, sendAfter }) => {
+      await withContractLab(plan, exposed, { withSecond: true }, async ({ upstream, second, sendAfter }) => {
         const request = form.request(upstream)
         expectRefusal(form, await sendAfter('callersFault', request), form.errors.callersFault)
         expect([timesSent(upstream, request), timesSent(second, request)]).toEqual([1, 0])
@@ -185,9 +184,9 @@ function describeSecondChannel(form: CallForm, plan: ProviderPlan, witness: Witn
  */
 export function describeProvider(name: string, plan: ProviderPlan): void {
   describe(name, () => {
-    const witness: Witness = []
+    const exposed: string[] = []
     let lab: ContractLab
-    shareLab(async () => (lab = await startContractLab(plan, witness)))
+    shareLab(async () => (lab = await startContractLab(plan, exposed)))
     afterEach(() => {
       lab.upstream.reset()
     })
@@ -195,14 +194,14 @@ export function describeProvider(name: string, plan: ProviderPlan): void {
     describe.each(plan.forms)('a call: $name', (form) => {
       describeAnswers(form, () => lab)
       describeRefusals(form, () => lab, plan)
-      describeSilence(form, plan, witness)
-      describeCallers(form, plan, witness)
-      describeSecondChannel(form, plan, witness)
+      describeSilence(form, plan, exposed)
+      describeCallers(form, plan, exposed)
+      describeSecondChannel(form, plan, exposed)
     })
 
     // The last one: it searches what the others have heard, and what their gateways had logged when they were closed.
     it('shows the credentials of the channel in no answer, no header and no line of the log', () => {
-      const told = witness.join('\n')
+      const told = exposed.join('\n')
       expect(told).toContain('"channel":"first"')
       for (const secret of plan.credentials.split('|')) expect(told).not.toContain(secret)
     })

@@ -38,7 +38,7 @@ const errorText = (message: string): string =>
 /** The contract of realtime for every provider: a whole gateway, real sockets on both sides. */
 export function realtimeProviderContract(name: string, plan: RealtimePlan): void {
   describe(name, () => {
-    const witness: string[] = []
+    const exposed: string[] = []
     const opened = closeAfterEach()
 
     async function startLab({ channel = {}, withSecond = false, timeouts = {} } = {}): Promise<Lab> {
@@ -53,7 +53,7 @@ export function realtimeProviderContract(name: string, plan: RealtimePlan): void
       opened({
         close: async () => {
           await gateway.close()
-          witness.push(gateway.logText())
+          exposed.push(gateway.logText())
         },
       })
       const headers = dialect === 'beta' ? { 'openai-beta': 'realtime=v1' } : undefined
@@ -68,7 +68,7 @@ export function realtimeProviderContract(name: string, plan: RealtimePlan): void
         connect: async () => opened(await RealtimeProbe.open(options)),
         refused: async () => {
           const answer = await RealtimeProbe.refused(options)
-          witness.push(JSON.stringify(answer))
+          exposed.push(JSON.stringify(answer))
           return answer
         },
       }
@@ -80,7 +80,7 @@ export function realtimeProviderContract(name: string, plan: RealtimePlan): void
       probe.send({ type: 'conversation.item.create', item })
       probe.send({ type: 'response.create', response: textIn(plan.dialect) })
       const events = await probe.until('response.done')
-      witness.push(JSON.stringify(events))
+      exposed.push(JSON.stringify(events))
       return events
     }
 
@@ -194,7 +194,7 @@ export function realtimeProviderContract(name: string, plan: RealtimePlan): void
 
     // The last one: it searches what the others have heard, and what their gateways had logged when they were closed.
     it('shows the credentials of the channel in no event, no refusal and no line of the log', () => {
-      const told = witness.join('\n')
+      const told = exposed.join('\n')
       expect(told).toContain('"channel":"first"')
       expect(told).not.toContain(plan.credentials)
     })

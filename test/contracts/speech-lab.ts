@@ -108,14 +108,14 @@ export interface SpeechLab {
   readonly close: () => Promise<void>
 }
 
-/** All responses and the whole log, for the search for canaries. */
-export type Witness = string[]
-
 /** Longer answers are audio. */
-const WITNESSED_BYTES = 100_000
+const RECORDED_BYTES = 100_000
 
-/** A gateway whose channels lead to simulators of the provider. */
-export async function startLab(setup: SpeechSetup, witness: Witness, options: LabOptions = {}): Promise<SpeechLab> {
+/**
+ * A gateway whose channels lead to simulators of the provider. `exposed` collects every response and the log, to be searched for what
+ * must not leave the gateway.
+ */
+export async function startLab(setup: SpeechSetup, exposed: string[], options: LabOptions = {}): Promise<SpeechLab> {
   const { paceMs, channel = {}, withSecond = false, isCounted = false, isCut = false } = options
   const start = (): Promise<SpeechUpstream> => setup.start(paceMs === undefined ? {} : { paceMs })
   const upstream = await start()
@@ -130,8 +130,8 @@ export async function startLab(setup: SpeechSetup, witness: Witness, options: La
     path: SPEECH_PATH,
     body: JSON.stringify({ model: setup.model, input, voice: 'alloy', ...fields }),
   })
-  const witnessed = (answer: RawAnswer): RawAnswer => {
-    witness.push(JSON.stringify(answer.headers), answer.body.toString('latin1', 0, WITNESSED_BYTES))
+  const recorded = (answer: RawAnswer): RawAnswer => {
+    exposed.push(JSON.stringify(answer.headers), answer.body.toString('latin1', 0, RECORDED_BYTES))
     return answer
   }
   return {
@@ -139,10 +139,10 @@ export async function startLab(setup: SpeechSetup, witness: Witness, options: La
     upstream,
     second,
     counter,
-    speak: async (input, fields = {}) => witnessed(await sendRaw(gateway.url, request(input, fields))),
+    speak: async (input, fields = {}) => recorded(await sendRaw(gateway.url, request(input, fields))),
     speakWith: async (key, input) => {
       const headers = { authorization: `Bearer ${key}` }
-      return witnessed(await sendRaw(gateway.url, { ...request(input, {}), headers }))
+      return recorded(await sendRaw(gateway.url, { ...request(input, {}), headers }))
     },
     open: (input, fields = {}) => openRaw(gateway.url, request(input, fields)),
     ask: (input, fields, signal) => {
@@ -156,7 +156,7 @@ export async function startLab(setup: SpeechSetup, witness: Witness, options: La
       await cutter?.close()
       await upstream.close()
       if (withSecond) await second.close()
-      witness.push(gateway.logText())
+      exposed.push(gateway.logText())
     },
   }
 }
@@ -166,10 +166,10 @@ const addressOf = ({ port }: SpeechUpstream): string => `http://127.0.0.1:${port
 /** A lab for one test: what it marks and leaves behind ends with it. */
 export const withSpeechLab = (
   setup: SpeechSetup,
-  witness: Witness,
+  exposed: string[],
   options: LabOptions,
   run: (lab: SpeechLab) => Promise<void>,
-): Promise<void> => withLab(startLab(setup, witness, options), run)
+): Promise<void> => withLab(startLab(setup, exposed, options), run)
 
 /** A simulator that is called over HTTP, as the contract sees it. */
 export const httpUpstream = (simulator: Simulator, faults: Readonly<Record<SpeechFault, Fault>>): SpeechUpstream => ({

@@ -14,7 +14,6 @@ import {
   type SpeechSetup,
   startLab,
   withSpeechLab,
-  type Witness,
 } from './speech-lab.js'
 import { describeRefusals, describeStreams } from './speech-stream.contract.js'
 
@@ -29,9 +28,9 @@ const SAMPLE_BYTES = 2
 const VOICES = ['alloy', 'echo', 'fable', 'onyx', 'nova', 'shimmer'] as const
 
 /** What is spoken, and in which form it arrives. */
-function describeAudio(setup: SpeechSetup, witness: Witness): void {
+function describeAudio(setup: SpeechSetup, exposed: string[]): void {
   let lab: SpeechLab
-  shareLab(async () => (lab = await startLab(setup, witness)))
+  shareLab(async () => (lab = await startLab(setup, exposed)))
   afterEach(() => {
     expect(lab.upstream.violations()).toEqual([])
     lab.upstream.reset()
@@ -104,7 +103,7 @@ function describeAudio(setup: SpeechSetup, witness: Witness): void {
 
   describe('speech events in pcm', () => {
     it('never part a sample, however the bytes of the upstream arrive', async () => {
-      await withSpeechLab(setup, witness, { isCut: true }, async ({ speak }) => {
+      await withSpeechLab(setup, exposed, { isCut: true }, async ({ speak }) => {
         const { deltas } = speechEvents(await speak(SENTENCE, { response_format: 'pcm', stream_format: 'sse' }))
         expect(deltas.length).toBeGreaterThan(10)
         expect(deltas.filter(({ length }) => length % SAMPLE_BYTES !== 0)).toEqual([])
@@ -171,20 +170,20 @@ function describeAudio(setup: SpeechSetup, witness: Witness): void {
  */
 export function describeSpeechProvider(name: string, setup: SpeechSetup): void {
   describe(`speech by ${name}`, () => {
-    const witness: Witness = []
+    const exposed: string[] = []
     describe('when all goes well', () => {
-      describeAudio(setup, witness)
+      describeAudio(setup, exposed)
     })
     describe('when it is refused', () => {
-      describeRefusals(setup, witness)
+      describeRefusals(setup, exposed)
     })
     describe('between its first byte and its last', () => {
-      describeStreams(setup, witness)
+      describeStreams(setup, exposed)
     })
 
     // The last one: it searches what the others have heard, and what their gateways had logged when they were closed.
     it('shows the credentials of the channel in no answer, no header and no line of the log', () => {
-      const told = witness.join('\n')
+      const told = exposed.join('\n')
       for (const mark of ['"channel":"first"', '"attempts":2', '"kind":"upstream_failed"', '"status":499'])
         expect(told).toContain(mark)
       for (const secret of setup.credentials.split('|')) expect(told).not.toContain(secret)

@@ -15,7 +15,6 @@ import {
   type SpeechSetup,
   startLab,
   withSpeechLab,
-  type Witness,
 } from './speech-lab.js'
 
 interface Refused {
@@ -38,9 +37,9 @@ const FAILED = { status: 500, type: 'upstream_error', code: 'upstream_failed' }
 const BUSY = { status: 429, type: 'rate_limit_error', code: 'rate_limit_exceeded' }
 
 /** Whose fault a refusal is, and what the caller hears of it. */
-export function describeRefusals(setup: SpeechSetup, witness: Witness): void {
+export function describeRefusals(setup: SpeechSetup, exposed: string[]): void {
   let lab: SpeechLab
-  shareLab(async () => (lab = await startLab(setup, witness)))
+  shareLab(async () => (lab = await startLab(setup, exposed)))
   afterEach(() => {
     expect(lab.upstream.violations()).toEqual([])
     lab.upstream.reset()
@@ -124,14 +123,14 @@ export function describeRefusals(setup: SpeechSetup, witness: Witness): void {
   describe('a key that the upstream does not know', () => {
     it("is the gateway's failure when it is the channel's", async () => {
       const channel = { credentials: `${setup.credentials}-revoked` }
-      await withSpeechLab(setup, witness, { channel }, async ({ speak }) => {
+      await withSpeechLab(setup, exposed, { channel }, async ({ speak }) => {
         expectRefusal(await speak('Hello.'), { ...FAILED, param: null })
       })
     })
 
     it("is refused as the caller's own where the channel passes on the keys of callers", async () => {
       const asCaller = { channel: { credentials: 'caller' } }
-      await withSpeechLab(setup, witness, asCaller, async ({ speakWith, upstream }) => {
+      await withSpeechLab(setup, exposed, asCaller, async ({ speakWith, upstream }) => {
         expect((await speakWith(setup.credentials, 'Hello.')).status).toBe(200)
         const refused = await speakWith(`${setup.credentials}-revoked`, 'Hello.')
         expectRefusal(refused, { status: 401, type: 'authentication_error', code: 'invalid_api_key' })
@@ -144,7 +143,7 @@ export function describeRefusals(setup: SpeechSetup, witness: Witness): void {
     it.each(['refusedKey', 'busy', 'failure'] as const)(
       'comes from there when the first fails with %s',
       async (fault) => {
-        await withSpeechLab(setup, witness, { withSecond: true }, async ({ upstream, second, speak }) => {
+        await withSpeechLab(setup, exposed, { withSecond: true }, async ({ upstream, second, speak }) => {
           upstream.queueFault(fault)
           const answer = await speak('Hello.', { stream_format: form })
           expect({ status: answer.status, complete: answer.complete }).toEqual({ status: 200, complete: true })
@@ -154,7 +153,7 @@ export function describeRefusals(setup: SpeechSetup, witness: Witness): void {
     )
 
     it("is not asked for there when the request is the caller's fault", async () => {
-      await withSpeechLab(setup, witness, { withSecond: true }, async ({ upstream, second, speak }) => {
+      await withSpeechLab(setup, exposed, { withSecond: true }, async ({ upstream, second, speak }) => {
         upstream.queueFault('callersFault')
         expect((await speak('Hello.', { stream_format: form })).status).toBe(400)
         expect([upstream.calls(), second.calls()]).toEqual([1, 0])
@@ -176,10 +175,10 @@ const QUIET_MS = 1_900
 const LOOK_EVERY_MS = 50
 
 /** What holds between the first byte of speech and the last. */
-export function describeStreams(setup: SpeechSetup, witness: Witness): void {
+export function describeStreams(setup: SpeechSetup, exposed: string[]): void {
   describe('the first byte of speech', () => {
     let lab: SpeechLab
-    shareLab(async () => (lab = await startLab(setup, witness, { paceMs: PACE_MS })))
+    shareLab(async () => (lab = await startLab(setup, exposed, { paceMs: PACE_MS })))
     afterEach(() => {
       expect(lab.upstream.violations()).toEqual([])
       lab.upstream.reset()
@@ -210,7 +209,7 @@ export function describeStreams(setup: SpeechSetup, witness: Witness): void {
     ] as const
 
     it.each(breaks)('%s is visibly not whole', async (_name, fault, options, code) => {
-      await withSpeechLab(setup, witness, { ...options, withSecond: true }, async ({ upstream, second, speak }) => {
+      await withSpeechLab(setup, exposed, { ...options, withSecond: true }, async ({ upstream, second, speak }) => {
         upstream.queueFault(fault)
         const answer = await speak(LONG_TEXT, { stream_format: form })
         expect(answer.status).toBe(200)
@@ -230,7 +229,7 @@ export function describeStreams(setup: SpeechSetup, witness: Witness): void {
 
   describe.each(SPEECH_FORMS)('a caller of speech as %s who leaves', (form) => {
     it('before its first byte ends the work of the upstream within a second', async () => {
-      await withSpeechLab(setup, witness, {}, async ({ upstream, ask }) => {
+      await withSpeechLab(setup, exposed, {}, async ({ upstream, ask }) => {
         upstream.queueFault('hang')
         const arrived = upstream.nextCall()
         const disconnected = upstream.nextDisconnect()
@@ -245,7 +244,7 @@ export function describeStreams(setup: SpeechSetup, witness: Witness): void {
     })
 
     it('in the middle ends the work of the upstream within a second, which is not held against it', async () => {
-      await withSpeechLab(setup, witness, { withSecond: true }, async ({ upstream, second, open, speak }) => {
+      await withSpeechLab(setup, exposed, { withSecond: true }, async ({ upstream, second, open, speak }) => {
         upstream.queueFault('stall')
         const disconnected = upstream.nextDisconnect()
         const response = await open(LONG_TEXT, { stream_format: form })
@@ -261,7 +260,7 @@ export function describeStreams(setup: SpeechSetup, witness: Witness): void {
   describe.each(SPEECH_FORMS)('a slow reader of speech as %s', (form) => {
     it('pauses the upstream, is not taken for a silent one, and then receives all of it', async () => {
       const channel = { timeouts: { idleMs: PATIENT_IDLE_MS } }
-      await withSpeechLab(setup, witness, { channel, isCounted: true }, async ({ upstream, open, counter }) => {
+      await withSpeechLab(setup, exposed, { channel, isCounted: true }, async ({ upstream, open, counter }) => {
         const fields = { response_format: 'pcm', stream_format: form }
         const response = await open(`#bytes=${LARGE_BYTES}`, fields)
         expect(response.statusCode).toBe(200)

@@ -297,7 +297,7 @@ describe('requests that are refused', () => {
   })
 })
 
-describe('p2 audio', () => {
+describe('Audio of the P2 simulator', () => {
   const TEXT = 'The gateway speaks with one voice.'
   const SECONDS = TEXT.length * 0.06
   let simulator: SocketSimulator
@@ -379,7 +379,7 @@ describe('p2 audio', () => {
   })
 })
 
-describe('p2 simulator', () => {
+describe('The P2 simulator', () => {
   const GAP_MS = 60
   let simulator: SocketSimulator
 
