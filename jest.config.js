@@ -14,7 +14,7 @@ export default {
   // No `<rootDir>`: it would be part of a pattern, brackets and all.
   modulePathIgnorePatterns: ['/packages/[^/]+/dist/'],
   testTimeout: 120_000,
-  maxWorkers: 3,
+  maxWorkers: 4,
   // What spec files leave in the memory of a worker ends with it.
   workerIdleMemoryLimit: '1GB',
 }

@@ -27,8 +27,8 @@ const reopenedFormatting = (count = 60_000): Buffer =>
 const manyAttributes = (count = 1_000_000): Buffer =>
   page(`<p ${Array.from({ length: count }, (_, index) => `a${index}=b`).join(' ')}>text`)
 
-/** Fifty thousand cells that each span a thousand rows and a thousand columns. */
-const spanningCells = (count = 50_000): Buffer =>
+/** A hundred thousand cells that each span a thousand rows and a thousand columns. */
+const spanningCells = (count = 100_000): Buffer =>
   page(`<table>${'<tr><td rowspan="1000" colspan="1000">cell</td></tr>'.repeat(count)}</table>`)
 
 /** Document types whose entities grow; no reader of HTML may follow them. */
