@@ -153,7 +153,7 @@ function timesOf(ids: readonly string[]): ReadonlyMap<string, number> {
 
 type Acknowledged = CreateAttempt & { readonly taskId: string }
 
-const acknowledgedIn = (attempts: readonly CreateAttempt[]): readonly Acknowledged[] =>
+export const acknowledgedIn = (attempts: readonly CreateAttempt[]): readonly Acknowledged[] =>
   attempts.filter((attempt): attempt is Acknowledged => attempt.outcome === 'acknowledged')
 
 /** Groups that hold more than one task. */

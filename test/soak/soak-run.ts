@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { VidgenSimulator } from '@multi-model-gateway/sandbox/vidgen/vidgen.simulator.js'
-import type { GatewayFleet } from './gateway-fleet.js'
 import {
   type Answer,
   CALLBACK_SCHEDULE_MS,
@@ -14,7 +13,7 @@ import {
   taskIn,
   tasksIn,
 } from './soak-caller.js'
-import { findViolations } from './soak-checker.js'
+import { acknowledgedIn, findViolations } from './soak-checker.js'
 import {
   type AuditedTask,
   type CreateAttempt,
@@ -185,6 +184,8 @@ interface SoakOptions {
   /** How many kills there are at least, and for how long they go on. */
   readonly kills?: number
   readonly chaosMs?: number
+  /** How many creates are acknowledged meanwhile at least, however slow the machine. */
+  readonly acknowledged?: number
   /** Without kills, so that the memory of processes that live on can be watched; other faults go on. */
   readonly calmMs: number
   readonly killEveryMs: number
@@ -226,7 +227,7 @@ export async function runSoak(stage: SoakStage, options: SoakOptions): Promise<S
     const work = Promise.all(workers.map((worker) => worker.run(working.signal)))
     // Failures are reported below, after the kills.
     work.catch(() => undefined)
-    await stage.fleet.killInTurn(options.killEveryMs, chaosEnd(stage.fleet, options))
+    await stage.fleet.killInTurn(options.killEveryMs, chaosEnd(stage, options))
     const chaosMs = performance.now() - chaosAtMs
     const memory = await watchedMemory(stage, options.calmMs)
     working.abort()
@@ -245,9 +246,13 @@ export async function runSoak(stage: SoakStage, options: SoakOptions): Promise<S
   }
 }
 
-function chaosEnd(fleet: GatewayFleet, { kills = 0, chaosMs = 0 }: SoakOptions): () => boolean {
+function chaosEnd(
+  { fleet, ledger }: SoakStage,
+  { kills = 0, chaosMs = 0, acknowledged = 0 }: SoakOptions,
+): () => boolean {
   const endAtMs = performance.now() + chaosMs
-  return () => fleet.kills >= kills && performance.now() >= endAtMs
+  return () =>
+    fleet.kills >= kills && performance.now() >= endAtMs && acknowledgedIn(ledger.attempts).length >= acknowledged
 }
 
 function workersOf({ secrets, random, caller, ledger, receiver }: SoakStage, count: number): readonly SoakWorker[] {
