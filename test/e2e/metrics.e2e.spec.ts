@@ -226,14 +226,16 @@ describe('metrics refusals', () => {
       const statuses = await askAll()
       const work = endlessWork(60)
       try {
-        await eventually(() => lab.admission.loop.isShedding)
-        statuses.push(...(await askAll()))
+        // On a busy machine the process may have recovered before the requests come.
+        while (!statuses.includes(503)) {
+          await eventually(() => lab.admission.loop.isShedding)
+          statuses.push(...(await askAll()))
+        }
       } finally {
         work.stop()
       }
       for (const { socket } of clients) socket.destroy()
       const refused = statuses.filter((status) => status === 503).length
-      expect(refused).toBeGreaterThan(0)
       expect(refusedIn(await scraper.scrape())).toEqual({ ...NONE, loop_delay: refused })
     })
 
