@@ -12,7 +12,7 @@ it.each(STORES)(
   'loses, doubles and confuses no task while gateways are killed and upstream and receiver fail: %s store',
   async (store) => {
     stage = await openStage(store, 1)
-    const options = { kills: 3, killEveryMs: 1000, acknowledged: 21, calmMs: 0, workers: 12, patienceMs: 120_000 }
+    const options = { kills: 3, killEveryMs: 1000, acknowledged: 7, calmMs: 0, workers: 12, patienceMs: 120_000 }
     const outcome = await runSoak(stage, options)
     const { attempts, callbacks, upstream } = outcome.records
     const acknowledged = attempts.filter((attempt) => attempt.outcome === 'acknowledged')

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { VidgenSimulator } from '@multi-model-gateway/sandbox/vidgen/vidgen.simulator.js'
+import type { GatewayFleet } from './gateway-fleet.js'
 import {
   type Answer,
   CALLBACK_SCHEDULE_MS,
@@ -184,7 +185,7 @@ interface SoakOptions {
   /** How many kills there are at least, and for how long they go on. */
   readonly kills?: number
   readonly chaosMs?: number
-  /** How many creates are acknowledged meanwhile at least, however slow the machine. */
+  /** How many creates are acknowledged before each kill at least, however slow the machine. */
   readonly acknowledged?: number
   /** Without kills, so that the memory of processes that live on can be watched; other faults go on. */
   readonly calmMs: number
@@ -227,7 +228,7 @@ export async function runSoak(stage: SoakStage, options: SoakOptions): Promise<S
     const work = Promise.all(workers.map((worker) => worker.run(working.signal)))
     // Failures are reported below, after the kills.
     work.catch(() => undefined)
-    await stage.fleet.killInTurn(options.killEveryMs, chaosEnd(stage, options))
+    await stage.fleet.killInTurn(options.killEveryMs, workDone(stage, options), chaosEnd(stage.fleet, options))
     const chaosMs = performance.now() - chaosAtMs
     const memory = await watchedMemory(stage, options.calmMs)
     working.abort()
@@ -246,14 +247,16 @@ export async function runSoak(stage: SoakStage, options: SoakOptions): Promise<S
   }
 }
 
-function chaosEnd(
-  { fleet, ledger }: SoakStage,
-  { kills = 0, chaosMs = 0, acknowledged = 0 }: SoakOptions,
-): () => boolean {
+function chaosEnd(fleet: GatewayFleet, { kills = 0, chaosMs = 0 }: SoakOptions): () => boolean {
   const endAtMs = performance.now() + chaosMs
-  return () =>
-    fleet.kills >= kills && performance.now() >= endAtMs && acknowledgedIn(ledger.attempts).length >= acknowledged
+  return () => fleet.kills >= kills && performance.now() >= endAtMs
 }
+
+/** Whether the next kill finds enough that was promised. */
+const workDone =
+  ({ fleet, ledger }: SoakStage, { acknowledged = 0 }: SoakOptions): (() => boolean) =>
+  () =>
+    acknowledgedIn(ledger.attempts).length >= acknowledged * (fleet.kills + 1)
 
 function workersOf({ secrets, random, caller, ledger, receiver }: SoakStage, count: number): readonly SoakWorker[] {
   const { owners } = secrets
