@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { readdirSync, readlinkSync } from 'node:fs'
 import { readdir, rm, writeFile } from 'node:fs/promises'
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { connect } from 'node:net'
@@ -7,10 +8,10 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { startP1Simulator } from '@multi-model-gateway/sandbox/p1/p1.simulator.js'
 import type { Simulator } from '@multi-model-gateway/sandbox/server/simulator-server.js'
 import { emptyDirectory, type GatewayProcess, runGateway } from '../support/gateway-process.js'
-import { CHAT_PATH, chatText, openRaw, sendRaw, TEST_KEY } from '../support/gateway.js'
+import { CHAT_PATH, chatText, openRaw, TEST_KEY } from '../support/gateway.js'
 import { FORM_HEAD, formBytes, openUpload } from '../support/slow-uploads.js'
 import { wavOf } from '../support/upload-server.js'
-import { promised } from '../support/eventually.js'
+import { eventually, promised } from '../support/eventually.js'
 
 let simulator: Simulator
 let gateway: GatewayProcess
@@ -163,6 +164,17 @@ describe('while it drains, the gateway', () => {
   })
 })
 
+/** The paths of what a process has open. */
+const openFiles = (pid: number | undefined): string[] =>
+  readdirSync(`/proc/${pid}/fd`).flatMap((descriptor) => {
+    try {
+      return [readlinkSync(`/proc/${pid}/fd/${descriptor}`)]
+    } catch {
+      // Closed meanwhile.
+      return []
+    }
+  })
+
 describe('kill -9', () => {
   it('in the middle of an upload leaves no file behind', async () => {
     const temporary = await emptyDirectory()
@@ -170,8 +182,9 @@ describe('kill -9', () => {
     const upload = await openUpload(url, formBytes(20_000_000))
     await upload.send(FORM_HEAD)
     await upload.send(wavOf(8_000_000))
-    const probe = await sendRaw(url, { method: 'GET', path: '/health/live' })
-    expect(probe.status).toBe(200)
+    // A file that has no name any more: the system removes it with its process.
+    const isNameless = (path: string): boolean => path.startsWith(temporary) && path.endsWith(' (deleted)')
+    await eventually(() => openFiles(gateway.child.pid).some(isNameless))
     gateway.child.kill('SIGKILL')
     expect((await gateway.exited).signal).toBe('SIGKILL')
     await upload.closed
