@@ -16,9 +16,10 @@ import { RequestHooks, outcomeOf } from '../observability/request-hooks.js'
 import { Admission, shareOfAdmission, workersIn } from '../overload/admission.js'
 import { BudgetLease } from '../overload/memory-budget.js'
 import { RequestGate } from '../overload/request-gate.js'
-import { callerAddress, originForm, pathOf, rememberPeers } from '../server/client-address.js'
-import { GatewayExceptionFilter } from '../server/error-filter.js'
+import { callerAddress, rememberPeers } from '../server/client-address.js'
+import { GatewayExceptionFilter, sendError } from '../server/error-filter.js'
 import { GatewayHttpAdapter, type RequestStart } from '../server/http-adapter.js'
+import { originForm, pathOf, requestFault } from '../server/request-target.js'
 import { GatewayWsAdapter, type SocketLimits } from '../server/ws-adapter.js'
 import { AppModule } from './app.module.js'
 import { ENDPOINTS } from './capabilities.js'
@@ -174,7 +175,12 @@ function requestStart(parts: RequestStartParts): RequestStart {
     }
     response.on('close', finish)
     if (waitsForItsTurn) request.socket.on('close', finish)
-    if (decision !== 'let_in') gate.refuse(decision, call, request, response)
-    return decision === 'let_in'
+    if (decision !== 'let_in') {
+      gate.refuse(decision, call, request, response)
+      return false
+    }
+    const fault = requestFault(request)
+    if (fault !== undefined) sendError(fault, call, request, response)
+    return fault === undefined
   }
 }

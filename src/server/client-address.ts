@@ -1,16 +1,6 @@
 import type { IncomingMessage, Server } from 'node:http'
 import { BlockList, isIP, type Socket } from 'node:net'
 
-/** A proxy's `GET http://host/path` as the `GET /path` it means: routes, dialects and keys are all judged by path. */
-export const originForm = (url: string): string =>
-  url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?]*/i, '') || '/'
-
-/** The path of a target in origin form, without its query. */
-export function pathOf(url: string): string {
-  const query = url.indexOf('?')
-  return query === -1 ? url : url.slice(0, query)
-}
-
 /** IPv4 as a socket for both families shows it. */
 const MAPPED = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i
 /** As some proxies write addresses: with a port, IPv6 in brackets then. */

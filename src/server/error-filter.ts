@@ -7,7 +7,7 @@ import { type ErrorKind, GatewayError } from '../core/errors.js'
 import { type RequestContext, contextOf, newRequestId } from '../core/request-context.js'
 import { renderError } from '../dialects/error-format.js'
 import { methodsOf } from '../observability/routes.js'
-import { originForm, pathOf } from './client-address.js'
+import { originForm, pathOf } from './request-target.js'
 
 /** A client that still sends a body after it was refused is listened to this long, so that it can read the refusal. */
 const REFUSED_UPLOAD_LINGER_MS = 10_000

@@ -5,7 +5,7 @@ import { type ServerOptions, type WebSocket, WebSocketServer } from 'ws'
 import { ConfigStore } from '../config/config-store.js'
 import { GatewayError } from '../core/errors.js'
 import { findContext } from '../core/request-context.js'
-import { originForm, pathOf } from './client-address.js'
+import { originForm, pathOf } from './request-target.js'
 import { writeExplainHeaders, type GatewayHttpAdapter } from './http-adapter.js'
 import { findUpgrade, type PendingUpgrade, type UpgradeResponse, type UpgradeHandler } from './upgrade.js'
 

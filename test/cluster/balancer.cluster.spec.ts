@@ -99,6 +99,8 @@ describe('The ports of the balancer', () => {
       '/v1/%2e%2e/admin/v1/keys',
       '/;/admin/v1/keys',
       '/\\admin/v1/keys',
+      'ftp://gateway.example/admin/v1/keys',
+      'ftp://gateway.example/admin\\v1\\keys',
       '/?/../admin/v1/keys',
     ])('is not reached by way of %s either', async (target) => {
       const { status, text } = await send(cluster.url, { target, headers: asOperator })

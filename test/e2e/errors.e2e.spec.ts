@@ -469,9 +469,35 @@ describe('errors', () => {
     })
   })
 
+  describe('A request that others may read in another way', () => {
+    it.each([
+      'ftp://h/admin\\v1\\keys',
+      'http:///admin/v1/keys',
+      '/v1\\..\\admin/v1/keys',
+      '/health/live#/../admin',
+      '*',
+    ])('is refused before it is routed: %s', async (target) => {
+      const answer = await answerTo(`GET ${target} HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n`)
+      expect(answer).toMatch(/^HTTP\/1.1 400 [^]*"code":"invalid_target"/)
+    })
+
+    it('is refused where it names no host', async () => {
+      const answer = await answerTo('GET /v1/models HTTP/1.1\r\n\r\n')
+      expect(answer).toMatch(/^HTTP\/1.1 400 /)
+      expect(answer).toContain('missing_host')
+    })
+
+    it('is served by the path that it names, with or without one', async () => {
+      const get = (target: string): Promise<string> =>
+        answerTo(`GET ${target} HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n`)
+      expect(await get('HTTP://gateway:80/health/live?x=1')).toMatch(/^HTTP\/1.1 200 /)
+      expect(await get('http://gateway?x=1')).toMatch(/^HTTP\/1.1 404 [^]*"code":"not_found"/)
+    })
+  })
+
   describe('A request with oddities that do not concern the gateway', () => {
     it.each([
-      ['no Host', 'GET /health/live HTTP/1.1\r\n\r\n', 200],
+      ['no Host, as HTTP/1.0 allows', 'GET /health/live HTTP/1.0\r\n\r\n', 200],
       ['an unknown expectation', 'GET /health/live HTTP/1.1\r\nHost: gateway\r\nExpect: miracles\r\n\r\n', 200],
       ['the method CONNECT', 'CONNECT elsewhere:443 HTTP/1.1\r\nHost: elsewhere:443\r\n\r\n', 400],
     ])('gets an answer with a body and a request id (%s)', async (_name, text, status) => {

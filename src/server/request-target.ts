@@ -1,0 +1,45 @@
+import type { IncomingMessage } from 'node:http'
+import { GatewayError } from '../core/errors.js'
+
+/** The start of the absolute form, as proxies send it. */
+const ABSOLUTE = /^https?:\/\/[^/?#\\]+/i
+
+/**
+ * Characters that parsers of URLs read in different ways: as a separator, as the end of the path, or not at all. Bytes beyond ASCII
+ * stand here as Latin-1.
+ */
+const DOUBTFUL = /[\0-\x20\x7f-\xa0\\#]/
+
+/** A target in origin form: `GET http://host/path` is the `GET /path` it means. Other forms stay as they are. */
+export function originForm(target: string): string {
+  if (target.startsWith('/')) return target
+  const rest = target.replace(ABSOLUTE, '')
+  if (rest === target) return target
+  return rest.startsWith('/') ? rest : `/${rest}`
+}
+
+/** The path of a target in origin form, without its query. */
+export function pathOf(target: string): string {
+  const query = target.indexOf('?')
+  return query === -1 ? target : target.slice(0, query)
+}
+
+/**
+ * Why a request, its target in origin form, is refused before it is routed: balancers, this process and Express must see one path in
+ * it. `undefined` where nothing is wrong.
+ */
+export function requestFault({ url = '', httpVersion, headers }: IncomingMessage): GatewayError | undefined {
+  if (!url.startsWith('/') || DOUBTFUL.test(url)) {
+    return new GatewayError(
+      'invalid_request',
+      "The request target must be a path, without '\\', '#' or control characters.",
+      {
+        code: 'invalid_target',
+      },
+    )
+  }
+  if (httpVersion === '1.1' && headers.host === undefined) {
+    return new GatewayError('invalid_request', 'The request has no Host header.', { code: 'missing_host' })
+  }
+  return undefined
+}
