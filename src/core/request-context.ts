@@ -191,10 +191,13 @@ export interface TraceSpan {
   beginAttempt(attempt: { spanId?: string | undefined }): readonly string[]
 }
 
+/** Key id of a request that no key guard has admitted. */
+export const NO_KEY = '-'
+
 /** One request of a caller, from its first header to its last byte. Passed as an argument, never ambient. */
 export class RequestContext {
   /** Set by the key guard; routes without a guard never read it. */
-  caller: Caller = { keyId: '-' }
+  caller: Caller = { keyId: NO_KEY }
   readonly disconnect = new ClientDisconnect()
   /** undefined for unknown paths and methods, and for what is no request of a caller. */
   readonly endpoint: EndpointSpec | undefined

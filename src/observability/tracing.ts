@@ -2,7 +2,7 @@ import { randomFillSync } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { Injectable, Module, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
-import type { AttemptRecord, RequestContext, TraceSpan } from '../core/request-context.js'
+import { type AttemptRecord, NO_KEY, type RequestContext, type TraceSpan } from '../core/request-context.js'
 import { countedUnits } from '../core/usage-record.js'
 import { outcomeLabelOf } from './access-log.js'
 import { gatewayVersion } from './logger.js'
@@ -221,6 +221,10 @@ function answerAttributes({ log: { upstreamStatus, usage } }: RequestContext): A
   return attributes
 }
 
+/** Of a caller without a key of the gateway: its `traceparent` would choose what the collector gets, and how much. */
+const isInvented = ({ parentSpanId }: RequestTrace, { caller }: RequestContext): boolean =>
+  parentSpanId !== undefined && (caller.keyId === NO_KEY || caller.bearer !== undefined)
+
 /** What a collector that does not answer may keep a shutdown waiting. */
 const CLOSE_DEADLINE_MS = 2_000
 
@@ -269,7 +273,7 @@ class Tracing implements OnModuleInit, OnApplicationShutdown {
     })
     this.hooks.onFinished((call, outcome) => {
       const { trace } = call
-      if (!(trace instanceof RequestTrace) || !trace.isSampled) return
+      if (!(trace instanceof RequestTrace) || !trace.isSampled || isInvented(trace, call)) return
       for (const span of spansOf(call, trace, outcome, this.known.table.find(call))) sender.send(span)
     })
   }

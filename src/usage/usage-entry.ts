@@ -3,7 +3,7 @@ import type { GatewayConfig } from '../config/settings.js'
 import { isOwnBearer, ownerOf } from '../core/caller.js'
 import type { UsageClass, UsageKind } from '../core/endpoint.js'
 import { GatewayError } from '../core/errors.js'
-import type { RequestContext, Units, Usage } from '../core/request-context.js'
+import { NO_KEY, type RequestContext, type Units, type Usage } from '../core/request-context.js'
 import {
   type CountedUnits,
   countedUnits,
@@ -100,9 +100,6 @@ export function entryFromResponse(
     prices,
   }
 }
-
-/** Key id of a request that no key guard has admitted. */
-const NO_KEY = '-'
 
 /**
  * What a call that is over leaves to be recorded; undefined where its endpoint records none, and for unknown callers.

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { describe, expect, it } from '@jest/globals'
-import { CHAT_PATH, startGateway, TEST_KEY } from '../support/gateway.js'
+import { CHAT_PATH, sendRaw, startGateway, TEST_KEY } from '../support/gateway.js'
 import { closeAfterEach } from '../support/lab-lifetime.js'
 import { startP1Gateway, UPSTREAM_KEY } from '../support/provider-gateways.js'
 import { unusedPort } from '../support/raw-upstream.js'
@@ -113,6 +113,20 @@ describe('tracing', () => {
       await chat(gateway, 'hello', { traceparent: `00-${TRACE}-${SPAN}-01`, 'x-request-id': 'theirs' })
       await spansOf('theirs', 1)
       expect(ofRequest(lab.collector.spans, 'ours')).toEqual([])
+    })
+
+    it('is not sent for a stranger who samples it', async () => {
+      const { gateway } = await tracedGateway({ traceSampleRatio: 0 })
+      const traceparent = `00-${TRACE}-${SPAN}-01`
+      await chat(gateway, 'hello', { traceparent, 'x-request-id': 'stranger', authorization: 'Bearer invented' })
+      await sendRaw(gateway.url, {
+        method: 'GET',
+        path: '/health/live',
+        headers: { traceparent, 'x-request-id': 'probe' },
+      })
+      await chat(gateway, 'hello', { traceparent, 'x-request-id': 'theirs' })
+      await spansOf('theirs', 1)
+      for (const id of ['stranger', 'probe']) expect(ofRequest(lab.collector.spans, id)).toEqual([])
     })
 
     it('is a trace on sockets as well', async () => {
