@@ -161,6 +161,9 @@ export const hostAndPort = (url: URL): string => `${url.hostname}:${portOf(url)}
 
 const portOf = ({ port, protocol }: URL): string => (port !== '' ? port : protocol === 'https:' ? '443' : '80')
 
+/** Names of this machine, whatever a resolver makes of them (RFC 6761, section 6.3): not all know the dot at the end. */
+const LOOPBACK_NAME = /(?:^|\.)localhost\.?$/
+
 /**
  * Judges a URL by its port and by the address it names itself, and hands over the test that every address of its host
  * must pass. `allow` holds the operator's exemptions. Throws `AddressRefused`.
@@ -169,7 +172,8 @@ export function admit(url: URL, allow: readonly string[]): (address: string) => 
   if (allow.includes(hostAndPort(url))) return () => true
   if (isOtherProtocol(Number(portOf(url)))) throw new AddressRefused('the port belongs to another protocol')
   const literal = literalAddress(url)
-  if (literal !== undefined && !isPublicAddress(literal)) throw new AddressRefused('the address is not public')
+  const isPrivate = literal === undefined ? LOOPBACK_NAME.test(url.hostname) : !isPublicAddress(literal)
+  if (isPrivate) throw new AddressRefused('the address is not public')
   return isPublicAddress
 }
 
@@ -206,6 +210,7 @@ const FORBIDDEN_URLS = [
   'http://0x7f.0.0.1/',
   'http://0/',
   'http://127.0.0.1./',
+  'http://localhost./',
   'http://10.0.0.1/',
   'http://100.64.0.1/',
   'http://169.254.169.254/',

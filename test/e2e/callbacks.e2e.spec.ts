@@ -226,6 +226,8 @@ describe('callbacks addresses', () => {
   const FORBIDDEN: readonly (readonly [name: string, url: (port: number) => string])[] = [
     ['this machine', (port) => `http://127.0.0.1:${port}/hook`],
     ['this machine by name', (port) => `http://localhost:${port}/hook`],
+    ['this machine by its absolute name', (port) => `http://localhost.:${port}/hook`],
+    ['a name below that of this machine', (port) => `http://a.LocalHost.:${port}/hook`],
     ['this machine in decimal', (port) => `http://2130706433:${port}/`],
     ['this machine in octal', (port) => `http://0177.0.0.1:${port}/`],
     ['this machine in hex, shortened', (port) => `http://0x7f.1:${port}/`],

@@ -94,6 +94,9 @@ describe.each([
     [429, '{"code":30,"description":"quota"}', 'upstream_failed', 'rate_limited'],
     [200, '{"code":30,"description":"quota"}', 'upstream_failed', 'rate_limited'],
     [429, '<html>', 'rate_limited', 'rate_limited'],
+    [429, '', 'rate_limited', 'rate_limited'],
+    [429, '{"description":"slow down","type":"new_api_error","code":4}', 'rate_limited', 'rate_limited'],
+    [429, '{"code":9,"description":"busy"}', 'rate_limited', 'rate_limited'],
     [200, '{"code":23,"description":"queue full"}', 'rate_limited', 'rate_limited'],
     [400, '{"code":22,"description":"queued"}', 'rate_limited', 'rate_limited'],
   ])('with %i %j is %s, or %s by the caller’s own key', async (status, body, channels, callers) => {

@@ -41,7 +41,9 @@ const ACCOUNT_STATUSES: Readonly<Record<number, ErrorRow>> = {
 }
 
 /** Refusals without a code that is known here. */
-const OTHER_STATUSES: Readonly<Record<number, ErrorRow>> = { 400: INVALID, 422: INVALID, 429: BUSY }
+const OTHER_STATUSES: Readonly<Record<number, ErrorRow>> = { 400: INVALID, 422: INVALID }
+
+const TOO_MANY_REQUESTS = 429
 
 /** How the members of the family say that they know no such task, where they use words; the first spelling is theirs. */
 export const UNKNOWN_TASK =
@@ -189,8 +191,10 @@ const brokenDown = (message: string, cause: string): GatewayError =>
   new GatewayError('upstream_failed', message, { cause, attempt: { phase: 'answered', channelError: true } })
 
 function rowOf({ httpStatus, isPage, code }: ImggenResponse): ErrorRow {
-  if (isPage) return httpStatus === 429 ? (OTHER_STATUSES[429] ?? FAILED) : FAILED
-  const byCode = code === undefined ? undefined : IMGGEN_CODES[code]
+  const byCode = isPage || code === undefined ? undefined : IMGGEN_CODES[code]
+  // Of the codes beside it only the one of an empty account says more.
+  if (httpStatus === TOO_MANY_REQUESTS) return byCode?.fault === 'quota' ? byCode : BUSY
+  if (isPage) return FAILED
   return (
     ACCOUNT_STATUSES[httpStatus] ??
     (httpStatus >= 500 ? FAILED : undefined) ??
