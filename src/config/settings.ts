@@ -235,7 +235,7 @@ const observability = settings({
   otlpHeaders: headers.prefault({}).describe('Headers sent to the collector, such as its credentials'),
   traceSampleRatio: numberFrom(0, 1)
     .default(1)
-    .describe('Sampled share of the traces that begin here; with `traceparent` the caller decides'),
+    .describe('Sampled share of the traces that begin here; with `traceparent` a caller with a key decides'),
 })
 
 /** Everything the configuration file may hold, with every default (docs/operations.md, configuration contract). */

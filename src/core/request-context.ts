@@ -196,7 +196,7 @@ export const NO_KEY = '-'
 
 /** One request of a caller, from its first header to its last byte. Passed as an argument, never ambient. */
 export class RequestContext {
-  /** Set by the key guard; routes without a guard never read it. */
+  /** `NO_KEY` until the key guard has admitted the request; routes without a guard keep that. */
   caller: Caller = { keyId: NO_KEY }
   readonly disconnect = new ClientDisconnect()
   /** undefined for unknown paths and methods, and for what is no request of a caller. */
@@ -209,7 +209,7 @@ export class RequestContext {
   readonly responseHeaders: Record<string, string>
   readonly log = new RequestLog()
 
-  /** Set by the limits, once it is known that the caller has limits. */
+  /** Set by `RateLimiter`, for callers with limits. */
   quota: Quota | undefined = undefined
 
   /** Whether its answer says who gave it. */

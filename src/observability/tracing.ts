@@ -221,8 +221,8 @@ function answerAttributes({ log: { upstreamStatus, usage } }: RequestContext): A
   return attributes
 }
 
-/** Of a caller without a key of the gateway: its `traceparent` would choose what the collector gets, and how much. */
-const isInvented = ({ parentSpanId }: RequestTrace, { caller }: RequestContext): boolean =>
+/** Whether the decision to sample came from a client without a key of the gateway, who must not choose how much the collector gets. */
+const hasUntrustedParent = ({ parentSpanId }: RequestTrace, { caller }: RequestContext): boolean =>
   parentSpanId !== undefined && (caller.keyId === NO_KEY || caller.bearer !== undefined)
 
 /** What a collector that does not answer may keep a shutdown waiting. */
@@ -273,7 +273,9 @@ class Tracing implements OnModuleInit, OnApplicationShutdown {
     })
     this.hooks.onFinished((call, outcome) => {
       const { trace } = call
-      if (!(trace instanceof RequestTrace) || !trace.isSampled || isInvented(trace, call)) return
+      if (!(trace instanceof RequestTrace) || !trace.isSampled) return
+      const { traceSampleRatio } = this.store.current.observability
+      if (hasUntrustedParent(trace, call) && Math.random() >= traceSampleRatio) return
       for (const span of spansOf(call, trace, outcome, this.known.table.find(call))) sender.send(span)
     })
   }

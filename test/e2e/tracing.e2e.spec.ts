@@ -115,7 +115,14 @@ describe('tracing', () => {
       expect(ofRequest(lab.collector.spans, 'ours')).toEqual([])
     })
 
-    it('is not sent for a stranger who samples it', async () => {
+    it('is sent for a stranger who samples it as often as the configuration says', async () => {
+      const { gateway } = await tracedGateway()
+      const traceparent = `00-${TRACE}-${SPAN}-01`
+      await chat(gateway, 'hello', { traceparent, 'x-request-id': 'stranger', authorization: 'Bearer invented' })
+      expect(await spansOf('stranger', 0)).toMatchObject([{ parentSpanId: SPAN }])
+    })
+
+    it('is never sent for a stranger where the configuration samples none', async () => {
       const { gateway } = await tracedGateway({ traceSampleRatio: 0 })
       const traceparent = `00-${TRACE}-${SPAN}-01`
       await chat(gateway, 'hello', { traceparent, 'x-request-id': 'stranger', authorization: 'Bearer invented' })
