@@ -141,7 +141,7 @@ export class GatewayHttpAdapter extends ExpressAdapter {
         keepAliveTimeout: SERVER_LIMITS.keepAliveTimeoutMs,
         connectionsCheckingInterval: SERVER_LIMITS.checkIntervalMs,
         maxHeaderSize: SERVER_LIMITS.headerBytes,
-        // Node would refuse a missing Host with an empty body; the gateway does not ask under which name it was found.
+        // Node would refuse a missing Host with an empty body; `requestFault` does so in the dialect of the path.
         requireHostHeader: false,
       },
       serve,

@@ -4,11 +4,8 @@ import { GatewayError } from '../core/errors.js'
 /** The start of the absolute form, as proxies send it. */
 const ABSOLUTE = /^https?:\/\/[^/?#\\]+/i
 
-/**
- * Characters that parsers of URLs read in different ways: as a separator, as the end of the path, or not at all. Bytes beyond ASCII
- * stand here as Latin-1.
- */
-const DOUBTFUL = /[\0-\x20\x7f-\xa0\\#]/
+/** Outside of what a target may hold (RFC 9112: printable ASCII), or read by some parsers as a slash or as the end of the path. */
+const DOUBTFUL = /[^!-~]|[\\#]/
 
 /** A target in origin form: `GET http://host/path` is the `GET /path` it means. Other forms stay as they are. */
 export function originForm(target: string): string {
@@ -32,7 +29,7 @@ export function requestFault({ url = '', httpVersion, headers }: IncomingMessage
   if (!url.startsWith('/') || DOUBTFUL.test(url)) {
     return new GatewayError(
       'invalid_request',
-      "The request target must be a path, without '\\', '#' or control characters.",
+      "The request target must be a path in printable ASCII, without '\\' and '#'.",
       {
         code: 'invalid_target',
       },

@@ -99,13 +99,23 @@ describe('The ports of the balancer', () => {
       '/v1/%2e%2e/admin/v1/keys',
       '/;/admin/v1/keys',
       '/\\admin/v1/keys',
-      'ftp://gateway.example/admin/v1/keys',
-      'ftp://gateway.example/admin\\v1\\keys',
       '/?/../admin/v1/keys',
     ])('is not reached by way of %s either', async (target) => {
       const { status, text } = await send(cluster.url, { target, headers: asOperator })
       expect([400, 404]).toContain(status)
       expect(text).not.toContain('"data"')
+    })
+
+    it.each([
+      '/\\admin/v1/keys',
+      'ftp://gateway.example/admin/v1/keys',
+      'ftp://gateway.example/admin\\v1\\keys',
+      '/v1/models#/admin',
+    ])('is not looked for by a target that parsers read in different ways: %s', async (target) => {
+      const { status, text } = await send(cluster.url, { target, headers: asOperator })
+      expect([status, JSON.parse(text)]).toMatchObject([400, { error: { code: 'invalid_target' } }])
+      // The gateway would say it in other words.
+      expect(text).toContain('a path or an http address')
     })
 
     it('is served where the operators connect', async () => {

@@ -192,7 +192,7 @@ const brokenDown = (message: string, cause: string): GatewayError =>
 
 function rowOf({ httpStatus, isPage, code }: ImggenResponse): ErrorRow {
   const byCode = isPage || code === undefined ? undefined : IMGGEN_CODES[code]
-  // Of the codes beside it only the one of an empty account says more.
+  // An empty account is more specific than 429; every other code is not.
   if (httpStatus === TOO_MANY_REQUESTS) return byCode?.fault === 'quota' ? byCode : BUSY
   if (isPage) return FAILED
   return (
