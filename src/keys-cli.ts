@@ -51,7 +51,7 @@ async function keyAdminFor({ url }: Command): Promise<KeyAdmin> {
   return storeKeyAdmin(variables)
 }
 
-/** Imported here: `--help` and `--url` need neither providers nor the store, a quarter of the time they take. */
+/** Imported here: `--help` and `--url` need neither providers nor the store, whose loading takes a quarter of the command's time. */
 async function storeKeyAdmin(variables: NodeJS.ProcessEnv): Promise<KeyAdmin> {
   const { loadConfigFile, parseConfig } = await import('./config/load-config.js')
   const { openStoreKeyAdmin } = await import('./admin/cli/key-store.js')

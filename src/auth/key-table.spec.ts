@@ -108,7 +108,7 @@ describe('A known key', () => {
 })
 
 describe('KeyTable', () => {
-  const passingConfigWith = (keys: readonly object[], credentials = 'own-secret'): GatewayConfig =>
+  const configOfKeys = (keys: readonly object[], credentials = 'own-secret'): GatewayConfig =>
     parseConfig(
       JSON.stringify({
         auth: { keys },
@@ -117,8 +117,8 @@ describe('KeyTable', () => {
       {},
     )
 
-  const passingTableOf = (keys: readonly object[]): KeyTable =>
-    new KeyTable(new ConfigStore(passingConfigWith(keys)), new StoredKeys())
+  const tableOfKeys = (keys: readonly object[]): KeyTable =>
+    new KeyTable(new ConfigStore(configOfKeys(keys)), new StoredKeys())
 
   const refusalOf = (table: KeyTable, token: string): unknown => {
     try {
@@ -129,7 +129,7 @@ describe('KeyTable', () => {
   }
 
   it('finds a key written plainly and one written as its hash', () => {
-    const table = passingTableOf([
+    const table = tableOfKeys([
       { id: 'plain', key: 'plain-key', models: ['tts-*'] },
       { id: 'hashed', key: `sha256:${digest('hashed-key')}` },
     ])
@@ -146,13 +146,13 @@ describe('KeyTable', () => {
     `sha256:${digest('plain-key')}`,
     'constructor',
   ])('does not know %j', (token) => {
-    expect(refusalOf(passingTableOf([{ id: 'plain', key: 'plain-key' }]), token)).toMatchObject({
+    expect(refusalOf(tableOfKeys([{ id: 'plain', key: 'plain-key' }]), token)).toMatchObject({
       kind: 'unauthorized',
     })
   })
 
   it('forgets the keys themselves', () => {
-    const table = passingTableOf([{ id: 'plain', key: 'canary-key-1' }])
+    const table = tableOfKeys([{ id: 'plain', key: 'canary-key-1' }])
     table.identify('canary-key-1')
     const remembered = inspect(table, { depth: Infinity })
     expect(remembered).toContain(digest('canary-key-1'))
@@ -160,8 +160,8 @@ describe('KeyTable', () => {
   })
 
   it('follows a reload at once: new keys work, removed ones do not, and so with channels for unknown keys', async () => {
-    const next = passingConfigWith([{ id: 'new', key: 'new-key' }], 'caller')
-    const store = new ConfigStore(passingConfigWith([{ id: 'old', key: 'old-key' }]), () =>
+    const next = configOfKeys([{ id: 'new', key: 'new-key' }], 'caller')
+    const store = new ConfigStore(configOfKeys([{ id: 'old', key: 'old-key' }]), () =>
       Promise.resolve({ config: next, file: '' }),
     )
     const table = new KeyTable(store, new StoredKeys())
@@ -184,7 +184,7 @@ describe('KeyTable', () => {
 
     it('knows both, and gives callers of either their models and limits', () => {
       const keys = new StoredKeys()
-      const table = new KeyTable(new ConfigStore(passingConfigWith([{ id: 'plain', key: 'plain-key' }])), keys)
+      const table = new KeyTable(new ConfigStore(configOfKeys([{ id: 'plain', key: 'plain-key' }])), keys)
       keys.learn([stored({ models: ['a'], limits: { concurrency: 2 } })])
       expect(table.identify('plain-key')).toEqual({ keyId: 'plain' })
       expect(table.identify(ISSUED)).toMatchObject({ keyId: 'stored', models: ['a'], limits: { concurrency: 2 } })
@@ -192,7 +192,7 @@ describe('KeyTable', () => {
 
     it('refuses those that are over, in words for their holder alone', () => {
       const keys = new StoredKeys()
-      const table = new KeyTable(new ConfigStore(passingConfigWith([], 'caller')), keys)
+      const table = new KeyTable(new ConfigStore(configOfKeys([], 'caller')), keys)
       keys.learn([stored({ isRevoked: true })])
       expect(refusalOf(table, ISSUED)).toMatchObject({ kind: 'unauthorized', message: 'The API key has been revoked.' })
       keys.learn([stored({ expiresAtMs: 1, updatedAtMs: 2 })])
@@ -201,8 +201,8 @@ describe('KeyTable', () => {
 
     it('lets one id mean one caller: a configured key voids a stored one of its id, from the reload on', async () => {
       const keys = new StoredKeys()
-      const next = passingConfigWith([{ id: 'stored', key: 'configured' }])
-      const config = new ConfigStore(passingConfigWith([]), () => Promise.resolve({ config: next, file: '' }))
+      const next = configOfKeys([{ id: 'stored', key: 'configured' }])
+      const config = new ConfigStore(configOfKeys([]), () => Promise.resolve({ config: next, file: '' }))
       const table = new KeyTable(config, keys)
       keys.learn([stored()])
       expect(table.identify(ISSUED)).toMatchObject({ keyId: 'stored' })
@@ -222,10 +222,7 @@ describe('KeyTable', () => {
 
     it('does not judge an issued key before the store has been read, but everybody else', () => {
       const keys = new StoredKeys()
-      const table = new KeyTable(
-        new ConfigStore(passingConfigWith([{ id: 'plain', key: 'plain-key' }], 'caller')),
-        keys,
-      )
+      const table = new KeyTable(new ConfigStore(configOfKeys([{ id: 'plain', key: 'plain-key' }], 'caller')), keys)
       keys.await()
       expect(refusalOf(table, ISSUED)).toMatchObject({ kind: 'overloaded', details: { retryAfterSeconds: 2 } })
       expect(table.identify('plain-key')).toEqual({ keyId: 'plain' })

@@ -7,6 +7,7 @@ import { JsonBody, type JsonEdits, scanJsonObject } from './json-body.js'
 import { closingQuote, eventTypeOf, FrameScan, splice } from './json-spans.js'
 import { isRecord } from './validation-rules.js'
 
+/** A JSON string with every character as `\uXXXX`. */
 function escapedSpelling(text: string): string {
   const units = [...Array(text.length).keys()].map((index) => text.charCodeAt(index).toString(16).padStart(4, '0'))
   return `"${units.map((unit) => `\\u${unit}`).join('')}"`
@@ -47,7 +48,6 @@ describe('An edited JSON body', () => {
     }))
   const members = fc.uniqueArray(member, { selector: ({ name }) => name, minLength: 1, maxLength: 6 })
 
-  /** Every character as `\uXXXX`. */
   const textOf = ({ key, value, spaces: [before, afterKey, beforeValue, after] }: Member): string =>
     `${before}${key}${afterKey}:${beforeValue}${value}${after}`
 
@@ -327,7 +327,6 @@ describe('The quote that closes a string', () => {
 describe('The frame scan', () => {
   const space = fc.string({ unit: fc.constantFrom(' ', '\t', '\n', '\r'), maxLength: 2 })
 
-  /** Every character as `\uXXXX`. */
   const word = fc.oneof(
     fc.constantFrom('type', 'obfuscation', 'delta', '', '\\', '"', '{"type":"x"}', '\\"'),
     fc.string({ unit: codePoint, maxLength: 60 }),

@@ -82,7 +82,7 @@ describe('A pool of parser processes', () => {
       expect(markdownOf(await lab.pool.parse('echo:kept'))).toBe('kept')
     })
 
-    it('is replaced, and a fault of the document that the next one finds is told of the document', async () => {
+    it('is replaced, and a fault of the document that the next one finds is reported for the document', async () => {
       start()
       process.kill(processOf(await lab.pool.parse('echo:before')), 'SIGKILL')
       const error: unknown = await lab.pool.parse('fault:encrypted').catch((thrown: unknown) => thrown)

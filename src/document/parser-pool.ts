@@ -22,7 +22,7 @@ import {
   parserStopping,
 } from './parser.js'
 
-/** A document is given to another process once: it may have ended the first. */
+/** One retry: where a second process ends as well, the document is the likely cause. */
 const MAXIMUM_ATTEMPTS = 2
 
 interface Waiter<Grant> {

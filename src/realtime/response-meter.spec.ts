@@ -266,7 +266,7 @@ describe('An answer that is cut', () => {
     return opened
   }
 
-  describe('An answer that is cut off', () => {
+  describe('while it is under way', () => {
     it.each<[string, string, SessionAct]>([
       ['the client closes', 'caller_left', closes('client')],
       ['the client vanishes', 'caller_left', vanishes('client')],

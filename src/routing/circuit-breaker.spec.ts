@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { parseConfig } from '../../test/support/config.js'
 import { seededRandom } from '../../test/support/eventually.js'
-import { ChannelTraffic, DEADLINE_MS, healthOf, type TrafficShape } from '../../test/support/routing.js'
+import { ChannelTraffic, DEADLINE_MS, healthOf, NEVER_OPEN, type TrafficShape } from '../../test/support/routing.js'
 import { channelOrder } from './channel-selection.js'
 import { Channel } from './channel.js'
 import { type ChannelAttempt, type ChannelFailure, ChannelHealth } from './circuit-breaker.js'
@@ -186,7 +186,6 @@ describe('An answer that took long', () => {
 
 describe('circuit breaker', () => {
   const IDS = ['a', 'b'] as const
-  const NEVER_OPEN = { failures: 1000 }
 
   let health: ChannelHealth
   let channels: readonly Channel[]
@@ -414,7 +413,7 @@ describe('circuit breaker', () => {
 describe('A slow answer of a channel', () => {
   const MINUTE_MS = 60_000
   /** Few calls leave more to chance. */
-  const runsFor = (callsEveryMs: number): number => (callsEveryMs < 1_000 ? 5 : 30)
+  const runsFor = (callsEveryMs: number): number => (callsEveryMs < 1_000 ? 10 : 60)
   const WEIGHTS = [
     [1, 1],
     [9, 1],

@@ -118,6 +118,14 @@ describe('WorkerSocket', () => {
     return Buffer.from(bytes).toString()
   }
 
+  /** Sends messages, and lets the worker answer once. */
+  const answerOneOf = async (...sent: readonly string[]): Promise<void> => {
+    for (const text of sent) socket.write(text)
+    await nextMessage()
+    worker.postMessage(Uint8Array.from(Buffer.from('answer')))
+    await once(socket, 'data')
+  }
+
   it('sends together what the driver corks together', async () => {
     socket.cork()
     socket.write('Parse')
@@ -153,11 +161,7 @@ describe('WorkerSocket', () => {
   })
 
   it('complains of a worker that leaves one of two messages unanswered for a minute', async () => {
-    socket.write('first')
-    socket.write('second')
-    await nextMessage()
-    worker.postMessage(Uint8Array.from(Buffer.from('answer')))
-    await once(socket, 'data')
+    await answerOneOf('first', 'second')
     jest.advanceTimersByTime(59_999)
     expect(onSilence).not.toHaveBeenCalled()
     jest.advanceTimersByTime(1)
@@ -165,10 +169,7 @@ describe('WorkerSocket', () => {
   })
 
   it('complains of nothing once all is answered', async () => {
-    socket.write('only')
-    await nextMessage()
-    worker.postMessage(Uint8Array.from(Buffer.from('answer')))
-    await once(socket, 'data')
+    await answerOneOf('only')
     jest.advanceTimersByTime(600_000)
     expect(onSilence).not.toHaveBeenCalled()
   })

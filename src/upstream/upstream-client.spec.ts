@@ -1,4 +1,3 @@
-import { listenOnLoopback } from '../../test/support/loopback-server.js'
 import { createHash, randomBytes } from 'node:crypto'
 import { EventEmitter, once } from 'node:events'
 import { createServer } from 'node:http'
@@ -9,6 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { request } from 'undici'
 import { RecordingSink } from '../../test/support/byte-streams.js'
+import { listenOnLoopback } from '../../test/support/loopback-server.js'
 import {
   attemptOf,
   BROKEN_ANSWERS,

@@ -9,9 +9,9 @@ import {
   MemoryUsage,
   OK,
   records,
-  type UsageLedgerLab,
-  usageLedgerLab,
-  type UsageLedgerOptions,
+  type UsageQueueLab,
+  usageQueueLab,
+  type UsageQueueOptions,
 } from '../../test/support/usage-writer-lab.js'
 import type { LogLevel } from '../config/settings.js'
 import { GatewayError } from '../core/errors.js'
@@ -25,15 +25,15 @@ import { entryFromRequest } from './usage-entry.js'
 import { DroppedUsage, UsageMetrics } from './usage-metrics.js'
 
 describe('The usage queue', () => {
-  let lab: UsageLedgerLab
+  let lab: UsageQueueLab
 
-  async function begin(options: UsageLedgerOptions): Promise<void> {
+  async function begin(options: UsageQueueOptions): Promise<void> {
     await lab.close()
-    lab = await usageLedgerLab(options)
+    lab = await usageQueueLab(options)
   }
 
   beforeEach(async () => {
-    lab = await usageLedgerLab()
+    lab = await usageQueueLab()
   })
   afterEach(() => lab.close())
 

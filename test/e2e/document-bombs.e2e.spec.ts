@@ -5,16 +5,16 @@ import { setTimeout as pace } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { startP1Simulator } from '@multi-model-gateway/sandbox/p1/p1.simulator.js'
 import type { Simulator } from '@multi-model-gateway/sandbox/server/simulator-server.js'
-import { type Bomb, BOMBS } from '../support/document-bombs.js'
+import { type Bomb, BOMBS, EXHAUSTING } from '../support/document-bombs.js'
 import { eventually, promised } from '../support/eventually.js'
 import { emptyDirectory, type GatewayProcess, runGateway } from '../support/gateway-process.js'
 import { CHAT_PATH, chatText, TEST_KEY } from '../support/gateway.js'
 import { childrenOf, isAlive } from '../support/parser-pools.js'
 
 const MEBIBYTE = 1_048_576
-/** What ends by itself takes two seconds of an idle machine, with another beside it; the deadline is for busy ones. */
+/** For all others: they take two seconds of an idle machine, with another beside them. */
 const PATIENT_MS = 120_000
-/** What ends in time or memory only. */
+/** For bombs whose reader ends only when its time or its memory is used up. */
 const SHORT_MS = 3_000
 /** For the upload and the way back, on a machine that does other things as well. */
 const SLACK_MS = 10_000
@@ -77,7 +77,7 @@ let residentPeak = 0
 /** The bombs one after the other in each of the concurrent uploads, and chat requests meanwhile, one after the other. */
 async function storm(bombs: readonly Bomb[]): Promise<void> {
   const waiting: { bomb: Bomb; bytes: Buffer }[] = bombs.map((bomb) => ({ bomb, bytes: bomb.make() }))
-  const fallen = landings.size + bombs.length
+  const expectedLandings = landings.size + bombs.length
   const worker = async (): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       const landing = parse(next.bytes, next.bomb.contentType).catch((error: unknown) => ({
@@ -89,7 +89,7 @@ async function storm(bombs: readonly Bomb[]): Promise<void> {
     }
   }
   const uploads = Array.from({ length: CONCURRENT_UPLOADS }, worker)
-  while (landings.size < fallen) {
+  while (landings.size < expectedLandings) {
     during.push(await chat())
     residentPeak = Math.max(residentPeak, residentBytes(gatewayPid()))
   }
@@ -106,7 +106,7 @@ async function configure(directory: string, parseMs: number): Promise<void> {
   await writeFile(join(directory, 'gateway.yaml'), JSON.stringify(configuration))
 }
 
-const isExhausting = ({ statuses }: Bomb): boolean => statuses.length > 1
+const isExhausting = ({ statuses }: Bomb): boolean => statuses === EXHAUSTING
 
 beforeAll(async () => {
   simulator = await startP1Simulator({ apiKey: 'upstream-canary-key' })

@@ -8,6 +8,7 @@ import {
   ask,
   CALLER_FAULTS,
   CHANNEL_FAULTS,
+  chatBytes,
   expectRefused,
   LASTING_CALLS,
   type LastingCall,
@@ -17,7 +18,6 @@ import {
   SHORT_TIMEOUTS,
   timeAbort,
   tooManyRequests,
-  chatBytes,
 } from '../support/failing-calls.js'
 import {
   chat,
@@ -51,6 +51,7 @@ describe('errors', () => {
   shareLab(async () => (impatient = await startP1Gateway({ channel: SHORT_TIMEOUTS })))
 
   afterAll(() => {
+    expect(lab.gateway.logText()).toContain('"status":502')
     for (const { gateway } of [lab, impatient])
       expect(gateway.logText()).not.toMatch(/canary-key|sk-proj-abcdef|test-gateway-key/)
   })

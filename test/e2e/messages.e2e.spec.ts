@@ -33,6 +33,7 @@ describe('messages', () => {
   shareLab(async () => (lab = await startM1Gateway({ keys, sections: { limits: { jsonBodyBytes: 20_000 } } })))
   shareLab(async () => (impatient = await startM1Gateway({ channel: SHORT_TIMEOUTS })))
   afterAll(() => {
+    expect(lab.gateway.logText()).toContain('"status":502')
     for (const { gateway } of [lab, impatient])
       expect(gateway.logText()).not.toMatch(/canary-key|test-gateway-key|limited-gateway-key/)
   })

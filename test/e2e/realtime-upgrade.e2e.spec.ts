@@ -7,13 +7,13 @@ import { Readiness } from '../../src/observability/readiness.js'
 import { eventually } from '../support/eventually.js'
 import type { Refusal } from '../support/failing-calls.js'
 import {
+  connectionsOf,
   connectTo,
   sendRaw,
   startGateway,
   TEST_KEY,
   type TestGateway,
   type TestGatewayOptions,
-  connectionsOf,
 } from '../support/gateway.js'
 import { closeAfterEach, shareLab } from '../support/lab-lifetime.js'
 import { unusedPort } from '../support/raw-upstream.js'

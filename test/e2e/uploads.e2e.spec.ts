@@ -8,13 +8,13 @@ import { Admission } from '../../src/overload/admission.js'
 import { ABORT_LIMIT_MS, eventually, promised } from '../support/eventually.js'
 import { answerChat, SHORT_TIMEOUTS } from '../support/failing-calls.js'
 import {
+  connectionsOf,
   connectTo,
   errorOf,
   type RawRequest,
   sendRaw,
   startGateway,
   type TestGateway,
-  connectionsOf,
 } from '../support/gateway.js'
 import { closeAfterEach, shareLab } from '../support/lab-lifetime.js'
 import { p1Channel, type P1Gateway, startP1Gateway, UPSTREAM_KEY, withP1Gateway } from '../support/provider-gateways.js'

@@ -8,8 +8,6 @@ import type { Random } from './soak-records.js'
 const ERROR_LINE = /^\{"level":(?:50|60),.*$/gm
 const SHOWN_CHARACTERS = 600
 const MOST_FAULTS = 20
-/** Between two looks at what a fleet has done. */
-const LOOK_AGAIN_MS = 20
 
 /** Reads what gateways have said: no secret may stand there, and none may have failed by itself. */
 export class LogWatch {
@@ -102,13 +100,13 @@ export class GatewayFleet {
     await Promise.all(this.replicas.map((replica) => this.end(replica, 'SIGTERM')))
   }
 
-  /** One replica after the other, until it is over: a moment of peace, until it has worked, `kill -9`, and up again. */
-  async killInTurn(everyMs: number, hasWorked: () => boolean, isOver: () => boolean): Promise<void> {
+  /** One replica after the other, until it is over: a moment of peace, `kill -9` once it has worked, and up again. */
+  async killInTurn(everyMs: number, hasWorked: () => Promise<void>, isOver: () => boolean): Promise<void> {
     const { random } = this.options
     for (let turn = 0; !isOver(); turn += 1) {
       const replica = this.replicas[turn % this.replicas.length] as Replica
       await pause(random.between(everyMs / 4, everyMs))
-      while (!hasWorked()) await pause(LOOK_AGAIN_MS)
+      await hasWorked()
       await this.end(replica, 'SIGKILL')
       // Now and then it does not even get as far as to listen.
       if (random.chance(1 / 6)) {

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { VidgenSimulator } from '@multi-model-gateway/sandbox/vidgen/vidgen.simulator.js'
+import { eventually } from '../support/eventually.js'
 import type { GatewayFleet } from './gateway-fleet.js'
 import {
   type Answer,
@@ -185,7 +186,7 @@ interface SoakOptions {
   /** How many kills there are at least, and for how long they go on. */
   readonly kills?: number
   readonly chaosMs?: number
-  /** How many creates are acknowledged before each kill at least, however slow the machine. */
+  /** How many creates are acknowledged for each kill at least, counted from the start, however slow the machine. */
   readonly acknowledged?: number
   /** Without kills, so that the memory of processes that live on can be watched; other faults go on. */
   readonly calmMs: number
@@ -252,11 +253,13 @@ function chaosEnd(fleet: GatewayFleet, { kills = 0, chaosMs = 0 }: SoakOptions):
   return () => fleet.kills >= kills && performance.now() >= endAtMs
 }
 
-/** Whether the next kill finds enough that was promised. */
+/** Waits until so many creates have been acknowledged that the next kill may come. */
 const workDone =
-  ({ fleet, ledger }: SoakStage, { acknowledged = 0 }: SoakOptions): (() => boolean) =>
-  () =>
-    acknowledgedIn(ledger.attempts).length >= acknowledged * (fleet.kills + 1)
+  ({ fleet, ledger }: SoakStage, { acknowledged = 0, patienceMs }: SoakOptions): (() => Promise<void>) =>
+  () => {
+    const count = (): number => acknowledgedIn(ledger.attempts).length
+    return eventually(() => count() >= acknowledged * (fleet.kills + 1), count, patienceMs)
+  }
 
 function workersOf({ secrets, random, caller, ledger, receiver }: SoakStage, count: number): readonly SoakWorker[] {
   const { owners } = secrets

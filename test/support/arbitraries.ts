@@ -4,14 +4,14 @@ import fc from 'fast-check'
 const SURROGATES_BEGIN = 0xd800
 const SURROGATES = 0x800
 
-/** Undoes the mapping below: fast-check builds words like `__proto__` of a unit only where it can. */
+/** Undoes the mapping below: fast-check adds words such as `__proto__` only where each character can be mapped back. */
 function placeOf(character: unknown): number {
   const isOne = typeof character === 'string' && /^[^\ud800-\udfff]$/u.test(character)
   const code = isOne ? (character.codePointAt(0) ?? 0) : Number.NaN
   return code < SURROGATES_BEGIN ? code : code - SURROGATES
 }
 
-/** Any character of Unicode: a `unit` of `fc.string`. */
+/** Any character of Unicode: a `unit` of `fc.string`, a `stringUnit` of `fc.json`. */
 export const codePoint: fc.Arbitrary<string> = fc
   .nat(0x10_ff_ff - SURROGATES)
   .map((place) => String.fromCodePoint(place < SURROGATES_BEGIN ? place : place + SURROGATES), placeOf)
@@ -26,7 +26,7 @@ const partOf = (signs: string): fc.Arbitrary<string> =>
 
 const sometimes = fc.option(partOf('/?'), { nil: undefined, freq: 2 })
 
-/** A web address; half of them have a query, half a fragment, some a port. */
+/** A web address; a query, a fragment and a port are each in half of them. */
 export const webUrl: fc.Arbitrary<string> = fc
   .record({
     scheme: fc.constantFrom('http', 'https'),

@@ -227,7 +227,7 @@ function brokenFont(): Buffer {
 }
 
 /** Nothing tells these beforehand: whichever of memory and time is used up first ends their reader. */
-const EXHAUSTING = [422, 504] as const
+export const EXHAUSTING = [422, 504] as const
 
 export interface Bomb {
   readonly name: string

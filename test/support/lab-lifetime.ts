@@ -28,7 +28,7 @@ export function shareLab(start: () => Promise<SharedLab>): void {
   afterAll(() => lab?.close())
 }
 
-/** By its method, or itself the function that does it. */
+/** Something with a `close` method, or the function that closes it. */
 type Closeable = { close(): unknown } | (() => unknown)
 
 /** Closes after each test what it has opened, the last first; what cannot be closed fails the test once the rest is closed. */
@@ -43,7 +43,8 @@ export function closeAfterEach(): <Part extends Closeable>(part: Part) => Part {
         failures.push(error)
       }
     }
-    if (failures.length > 0) throw failures[0]
+    if (failures.length > 1) throw new AggregateError(failures, 'several parts could not be closed')
+    if (failures.length === 1) throw failures[0]
   })
   return (part) => {
     parts.push(part)

@@ -30,10 +30,10 @@ export interface AnswerTimes {
 
 /** A request without a response has failed by then. */
 export const DEADLINE_MS = 40_000
-/** Breakers are no part of this. */
-const NEVER_OPEN = { failures: 1_000 }
+/** A breaker that tests of other things do not meet. */
+export const NEVER_OPEN = { failures: 1_000 }
 
-/** Of the channels of a gateway with this breaker; the default one unless named. */
+/** The health of channels with this breaker, or with the default one. */
 export const healthOf = (breaker: object = {}): ChannelHealth =>
   new ChannelHealth(new ConfigStore(parseConfig(JSON.stringify({ breaker }), {})))
 

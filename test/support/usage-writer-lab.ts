@@ -221,7 +221,7 @@ export function chatCall(model = 'gpt-4o', tokens = 10): RequestContext {
   return call
 }
 
-export interface UsageLedgerOptions {
+export interface UsageQueueOptions {
   readonly prices?: readonly object[]
   /** What the configuration file holds after a reload. */
   readonly laterPrices?: readonly object[]
@@ -232,7 +232,7 @@ export interface UsageLedgerOptions {
 }
 
 /** A queue over a store in memory. */
-export interface UsageLedgerLab {
+export interface UsageQueueLab {
   readonly store: MemoryUsage
   readonly hooks: RequestHooks
   readonly config: ConfigStore
@@ -247,13 +247,13 @@ export interface UsageLedgerLab {
   close(): Promise<void>
 }
 
-export async function usageLedgerLab({
+export async function usageQueueLab({
   prices = [],
   laterPrices = prices,
   channels = [],
   laterChannels = channels,
   usage = { batchMs: 60_000 },
-}: UsageLedgerOptions = {}): Promise<UsageLedgerLab> {
+}: UsageQueueOptions = {}): Promise<UsageQueueLab> {
   const place = await diskBufferFolder()
   const configWith = (rows: readonly object[], list: readonly object[]): GatewayConfig =>
     parseConfig(JSON.stringify({ usage, channels: list, prices: rows }), {})

@@ -1,6 +1,6 @@
-import { runUnoptimized } from '../../../test/support/unoptimized.js'
 import { describe, expect, it } from '@jest/globals'
 import PDFDocument from 'pdfkit'
+import { runModule, UNOPTIMIZED } from '../../../test/support/module-process.js'
 import {
   coreProperties,
   presentationFile,
@@ -114,7 +114,7 @@ function readUnoptimized(content: string | Uint8Array, contentType: string): unk
     const input = { bytes: readFileSync(0), contentType: ${JSON.stringify(contentType)}, name: '', baseUrl: 'http://a/' }
     const { markdown, metadata } = await readDocument(input, { pages: 500, decodedBytes: 25_000_000 })
     console.log(JSON.stringify([markdown.slice(0, 20).trim(), metadata.title.slice(0, 20)]))`
-  const said = runUnoptimized(script, content)
+  const said = runModule(script, { input: content, flags: UNOPTIMIZED })
   return said.startsWith('[') ? JSON.parse(said) : said
 }
 

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { describe, expect, it, jest } from '@jest/globals'
 import fc from 'fast-check'
+import { codePoint } from '../../../test/support/arbitraries.js'
 import { accepted, create, createdItem, refused, update } from '../../../test/support/realtime-server-events.js'
 import { checkClientEvent, isEventRefusal } from './client-events.js'
 import type { RealtimeDialect } from './dialect.js'
@@ -377,7 +378,9 @@ describe('The check', () => {
         return damaged
       })
     const noise = fc.uint8Array({ maxLength: 80 }).map((bytes) => Buffer.from(bytes))
-    const values = fc.json().map((text) => Buffer.from(`{"type":"session.update","session":${text}}`))
+    const values = fc
+      .json({ stringUnit: codePoint })
+      .map((text) => Buffer.from(`{"type":"session.update","session":${text}}`))
     fc.assert(
       fc.property(
         fc.oneof(nearly, noise, values),

@@ -6,8 +6,8 @@ import {
   member,
   ROWS,
   spelled,
-  TranslatedSession,
   SPOKEN_ANSWER,
+  TranslatedSession,
 } from '../../../test/support/realtime-server-events.js'
 import { checkClientEvent, isEventRefusal } from './client-events.js'
 import { ClientDialect, type RealtimeDialect } from './dialect.js'

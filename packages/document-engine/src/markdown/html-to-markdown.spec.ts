@@ -491,7 +491,7 @@ describe('Code blocks', () => {
   })
 })
 
-// Each takes a second or two with its parsing; a quadratic step takes half a minute.
+// Each takes less than a second; a quadratic step takes half a minute.
 const LONGEST_MS = 7_500
 
 function conversion(html: string): { markdown: string; elapsedMs: number } {

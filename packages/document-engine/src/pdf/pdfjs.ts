@@ -17,8 +17,9 @@ export function loadPdfjs(): Promise<Pdfjs> {
 }
 
 /**
- * The package brings core-js, which replaces `JSON.parse`, `JSON.stringify` and `Array.prototype.push` for the whole process, by
- * JavaScript that takes a hundred times as long for a string of megabytes. What it adds stays: pdf.js needs it.
+ * Where core-js, which the package brings, replaces built-ins of the whole process: `JSON.parse`, `JSON.stringify`,
+ * `Array.prototype.push` and `Function.prototype.toString`, by JavaScript that takes a hundred times as long for a string of megabytes.
+ * What it adds stays: pdf.js needs it.
  */
 const REPLACED = [JSON, Array.prototype, Function.prototype]
 
@@ -53,7 +54,7 @@ async function importWithoutCanvas(): Promise<Pdfjs> {
   if (path !== undefined && requireHere.cache[path] === undefined) {
     requireHere.cache[path] = Object.assign(new Module(path), { loaded: true, exports: standIns })
   }
-  // By this name pdf.js finds what it would import itself with the first document.
+  // pdf.js takes its worker from this name; otherwise it would import it with the first document, after the built-ins were put back.
   const worker = pathToFileURL(requireHere.resolve('pdfjs-dist/legacy/build/pdf.worker.mjs')).href
   Reflect.set(globalThis, 'pdfjsWorker', await import(worker))
   return import('pdfjs-dist/legacy/build/pdf.mjs')

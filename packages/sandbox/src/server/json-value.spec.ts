@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { runUnoptimized } from '../../../../test/support/unoptimized.js'
+import { runModule, UNOPTIMIZED } from '../../../../test/support/module-process.js'
 import { isBase64 } from './json-value.js'
 
 describe('Base64', () => {
@@ -17,6 +17,6 @@ describe('Base64', () => {
       const { isBase64 } = await import(${JSON.stringify(values)})
       const text = 'A'.repeat(14_000_000)
       console.log(isBase64(text), isBase64(text + '=='), isBase64(text + '-'))`
-    expect(runUnoptimized(script)).toBe('true true false\n')
+    expect(runModule(script, { flags: UNOPTIMIZED })).toBe('true true false\n')
   })
 })
