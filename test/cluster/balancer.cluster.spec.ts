@@ -106,17 +106,17 @@ describe('The ports of the balancer', () => {
       expect(text).not.toContain('"data"')
     })
 
-    it.each([
-      '/\\admin/v1/keys',
-      'ftp://gateway.example/admin/v1/keys',
-      'ftp://gateway.example/admin\\v1\\keys',
-      '/v1/models#/admin',
-    ])('is not looked for by a target that parsers read in different ways: %s', async (target) => {
-      const { status, text } = await send(cluster.url, { target, headers: asOperator })
-      expect([status, JSON.parse(text)]).toMatchObject([400, { error: { code: 'invalid_target' } }])
-      // The gateway would say it in other words.
-      expect(text).toContain('a path or an http address')
-    })
+    it.each(['/\\admin/v1/keys', 'ftp://HOST/admin/v1/keys', 'ftp://HOST/admin\\v1\\keys'])(
+      'is not looked for by a target that parsers read in different ways: %s',
+      async (target) => {
+        // HAProxy itself refuses another authority than that of the Host header.
+        const named = target.replace('HOST', new URL(cluster.url).host)
+        const { status, text } = await send(cluster.url, { target: named, headers: asOperator })
+        expect([status, JSON.parse(text)]).toMatchObject([400, { error: { code: 'invalid_target' } }])
+        // The gateway would say it in other words.
+        expect(text).toContain('a path or an http address')
+      },
+    )
 
     it('is served where the operators connect', async () => {
       const { status, json } = await adminCaller(cluster.balancer.operatorsUrl).call('GET', '/keys')
