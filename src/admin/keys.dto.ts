@@ -7,13 +7,13 @@ import { glob, keyIdentifier } from '../config/value-types.js'
 import { Field } from '../core/dto.js'
 import { quoted } from '../core/errors.js'
 import {
+  anyRecord,
   fieldError,
   type FieldRule,
   integer,
   isRecord,
   list,
   optional,
-  record,
   text,
 } from '../core/validation-rules.js'
 import { pageOf } from './admin-request.js'
@@ -59,10 +59,8 @@ export const LIMIT_RULES = {
   realtimeSessions: atOnce,
 } as const satisfies Record<keyof KeyLimits, FieldRule>
 
-const mustBeObject = record()
-
 export const keyLimits: FieldRule = (value, path) => {
-  if (!isRecord(value)) return mustBeObject(value, path)
+  if (!isRecord(value)) return anyRecord(value, path)
   for (const [name, limit] of Object.entries(value)) {
     if (!isLimit(name)) {
       const known = Object.keys(LIMIT_RULES).join(', ')

@@ -1,5 +1,5 @@
 import { Field } from '../core/dto.js'
-import { anyOf, decimal, oneOf, optional, record, required, text } from '../core/validation-rules.js'
+import { anyOf, anyRecord, decimal, oneOf, optional, record, required, text } from '../core/validation-rules.js'
 import { AUDIO_FORMATS, DEFAULT_AUDIO_FORMAT } from '../dialects/speech-formats.js'
 import type { SpeechFields } from '../providers/contract.js'
 
@@ -63,7 +63,7 @@ export class SpeechRequestDto implements SpeechFields {
   })
   readonly stream_format?: string | null
 
-  @Field(optional(record()), {
+  @Field(optional(anyRecord), {
     type: 'object',
     additionalProperties: true,
     description: 'Provider-specific parameters; never sent to P1',

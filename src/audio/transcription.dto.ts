@@ -8,7 +8,16 @@ import type { BodyLimitSetting } from '../core/endpoint.js'
 import { GatewayError, quoted } from '../core/errors.js'
 import { contextOf } from '../core/request-context.js'
 import { type MultipartField, SPOOL_MEMORY_BYTES, type UploadedFile } from '../core/spooled-file.js'
-import { decimalOf, fieldError, type FieldRule, oneOf, optional, required, text } from '../core/validation-rules.js'
+import {
+  anything,
+  decimalOf,
+  fieldError,
+  type FieldRule,
+  oneOf,
+  optional,
+  required,
+  text,
+} from '../core/validation-rules.js'
 import { type Exchange, HttpExchange } from '../server/json-request.js'
 import { boundaryOf } from '../server/multipart-parser.js'
 import {
@@ -166,7 +175,6 @@ const fileDocumentation = {
   format: 'binary',
   description: 'mp3, mp4, mpeg, mpga, m4a, wav, webm, ogg, flac; at most 25 MB',
 } as const
-const anything: FieldRule = () => undefined
 
 /** The specification's translation request; all other fields are relayed in their order. */
 export class TranslationRequestDto {

@@ -1,6 +1,8 @@
-import { Field } from '../core/dto.js'
+import { AlsoReads, Field } from '../core/dto.js'
 import {
   anyOf,
+  anyRecord,
+  anything,
   decimal,
   fieldError,
   type FieldRule,
@@ -15,6 +17,7 @@ import {
   text,
 } from '../core/validation-rules.js'
 import type { ChatFields } from '../dialects/openai-wire.js'
+import { ESTIMATED_FIELDS } from '../limits/estimate-usage.js'
 
 /** Upstream reads plain base64; a data URL would be billed as noise or refused after the upload. */
 const plainBase64: FieldRule = (value, path) => {
@@ -33,7 +36,7 @@ const inputAudio: FieldRule = record({
 
 const AUDIO_OUTPUT_FORMATS = ['wav', 'aac', 'mp3', 'flac', 'opus', 'pcm16']
 
-const typed = record({ type: required(text()) })
+const typed = record({ type: required(text()), input_audio: anything })
 const requiredAudio = required(inputAudio)
 
 /** Only what cannot be right is refused here; roles, part types and extra fields are the upstream's business. */
@@ -54,10 +57,10 @@ const message = record({ role: required(text({ allowBlank: false })), content: o
 const toolFunction = record({
   name: required(text({ allowBlank: false })),
   description: optional(text()),
-  parameters: optional(record()),
+  parameters: optional(anyRecord),
 })
 
-const typedTool = record({ type: required(text({ allowBlank: false })) })
+const typedTool = record({ type: required(text({ allowBlank: false })), function: anything })
 const requiredFunction = required(toolFunction)
 
 /** `custom` tools exist upstream beside the specification's `function`; they are relayed unchecked. */
@@ -72,6 +75,7 @@ const voice = anyOf('a string or an object {id}', text({ allowBlank: false }), r
 const object = { type: 'object', additionalProperties: true } as const
 
 /** The specification's chat completion; all other fields are relayed unchanged. */
+@AlsoReads(...ESTIMATED_FIELDS)
 export class ChatRequestDto implements ChatFields {
   @Field(required(text({ allowBlank: false })), {
     type: 'string',

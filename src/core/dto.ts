@@ -2,7 +2,8 @@ import { applyDecorators, type Type, ValidationPipe } from '@nestjs/common'
 import { ApiProperty } from '@nestjs/swagger'
 import { getMetadataStorage, ValidateBy, type ValidationArguments, type ValidationError } from 'class-validator'
 import { GatewayError } from './errors.js'
-import { type FieldRule, NO_PATH } from './validation-rules.js'
+import { MemberNames } from './member-names.js'
+import { type FieldError, type FieldRule, NO_PATH } from './validation-rules.js'
 
 /** A query string as Express parses it: text, or a list where a name stands more than once. */
 export type Query = Readonly<Record<string, unknown>>
@@ -49,6 +50,15 @@ export function Field(rule: FieldRule, schema: FieldSchema): PropertyDecorator {
   return applyDecorators(constraint, documented(schema, rule(undefined, '') !== undefined))
 }
 
+const READ_NAMES = Symbol('names that are read')
+
+/** Names that a DTO does not list and the gateway reads all the same: no other spelling of them may travel on. */
+export function AlsoReads(...names: readonly string[]): ClassDecorator {
+  return (dto) => {
+    Reflect.defineMetadata(READ_NAMES, names, dto)
+  }
+}
+
 function documented(schema: FieldSchema, isRequired: boolean): PropertyDecorator {
   // An object's own `required` lists its members, so its presence is said by another word.
   const presence = schema.type === 'object' ? { selfRequired: isRequired } : { required: isRequired }
@@ -69,21 +79,28 @@ const validationPipe = new ValidationPipe({
 /** A DTO class compiled once: accepts synchronously, or lets Nest's ValidationPipe refuse with `invalid_request`. */
 export class DtoCheck<Dto extends object> {
   private readonly rules: readonly (readonly [string, FieldRule])[]
+  private readonly names: MemberNames
 
   constructor(private readonly dto: Type<Dto>) {
     this.rules = getMetadataStorage()
       .getTargetValidationMetadatas(dto, '', false, false)
       .map((metadata) => [metadata.propertyName, (metadata.context as RuleContext).rule] as const)
+    const alsoRead = (Reflect.getMetadata(READ_NAMES, dto) ?? []) as readonly string[]
+    this.names = new MemberNames([...this.rules.map(([name]) => name), ...alsoRead])
   }
 
   /** Resolves to the same fields, now known to have the DTO's shape; unknown fields stay. */
   async assert(fields: Record<string, unknown>): Promise<Dto> {
-    if (!this.accepts(fields)) await validationPipe.transform(fields, { type: 'body', metatype: this.dto })
+    if (this.accepts(fields)) return fields as Dto
+    const ambiguity = this.names.ambiguity(fields, '')
+    if (ambiguity !== undefined) throw errorFrom(ambiguity)
+    await validationPipe.transform(fields, { type: 'body', metatype: this.dto })
     return fields as Dto
   }
 
   /** The synchronous check; the error of what it does not accept comes from `assert`. */
   accepts(fields: Record<string, unknown>): boolean {
+    if (this.names.ambiguity(fields, NO_PATH) !== undefined) return false
     for (const [property, rule] of this.rules) {
       if (rule(fields[property], NO_PATH) !== undefined) return false
     }
@@ -96,5 +113,8 @@ function errorOf(errors: readonly ValidationError[]): GatewayError {
   const context = error?.contexts?.['rule'] as RuleContext | undefined
   const found = context?.rule(error?.value, error?.property ?? '')
   if (found === undefined) return new GatewayError('invalid_request', 'The request body is not valid.')
-  return new GatewayError('invalid_request', found.message, { param: found.path, code: found.code })
+  return errorFrom(found)
 }
+
+const errorFrom = ({ message, path, code }: FieldError): GatewayError =>
+  new GatewayError('invalid_request', message, { param: path, code })

@@ -231,8 +231,23 @@ describe('A JSON body', () => {
     })
   })
 
-  it('may repeat a key below the top level, where nothing is authorised', () => {
-    expect(JsonBody.parse(Buffer.from('{"a":{"model":1,"model":2}}')).fields).toEqual({ a: { model: 2 } })
+  it.each([
+    '{"a":{"model":1,"model":2}}',
+    '{"a":[{"x":1,"model":1},{"model":1,"mod\\u0065l":2}]}',
+    '{"a":{"model":1,"b":{"model":1,"c":[{}]},"model":2}}',
+    `{"a":{"model":1,${Array.from({ length: 40 }, (_, index) => `"k${index}":0,`).join('')}"model":2}}`,
+  ])('is refused when a key stands twice in an object below the top level: %s', (text) => {
+    expect(refusalOf(text)).toMatchObject({ details: { code: 'duplicate_key', param: 'model' } })
+  })
+
+  it('may have a key in several objects', () => {
+    const text = '{"a":[{"model":1,"b":{"model":2}},{"model":3}],"model":4,"c":{"model":5}}'
+    expect(JsonBody.parse(Buffer.from(text)).fields).toEqual(JSON.parse(text))
+  })
+
+  it('of an upstream may repeat a key below the top level: its last value counts', () => {
+    const bytes = Buffer.from('{"a":{"model":1,"model":2}}')
+    expect(JsonBody.parse(bytes, 'upstream').fields).toEqual({ a: { model: 2 } })
   })
 
   it('names a key that stands twice in at most 64 characters, however long the caller made it', () => {

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { GatewayError, quoted } from './errors.js'
+import { shownKey } from './member-names.js'
 import {
   afterSpace,
   beforeSpace,
@@ -16,20 +17,19 @@ const { QUOTE, COLON, COMMA, OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKE
 
 const MAXIMUM_JSON_DEPTH = 64
 
-/** A key may be as long as the body; what is said about it, and logged, is not. */
-const MAXIMUM_SHOWN_CHARACTERS = 64
-
 const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype'])
 const FORBIDDEN_LENGTHS: ReadonlySet<number> = new Set([...FORBIDDEN_KEYS].map((key) => key.length + 2))
 
 /**
  * One pass over the bytes of a JSON object: where its top-level members stand, so that a value can be replaced without
- * rebuilding the rest. Refuses (`invalid_request`) what a parser would quietly accept: more than 64 levels, a repeated
- * top-level key (what was authorised must be what is sent), keys that reach a prototype. It does not judge syntax:
- * text that is not JSON yields some spans or none, and the parser that runs next refuses it.
+ * rebuilding the rest. Refuses (`invalid_request`) what a parser would quietly accept: more than 64 levels, keys that reach a
+ * prototype, and a key that its object has already (what was authorised must be what is sent), below the top level only in
+ * bytes of a `caller`. It does not judge syntax: text that is not JSON yields some spans or none, and the parser that runs next
+ * refuses it.
  */
-export function scanJsonObject(bytes: Buffer): Map<string, MemberSpan> {
+export function scanJsonObject(bytes: Buffer, source: JsonSource = 'caller'): Map<string, MemberSpan> {
   const members = new Map<string, MemberSpan>()
+  const nested = source === 'caller' ? new NestedKeys(bytes) : undefined
   let depth = 0
   let member: (Omit<MemberSpan, 'valueEnd'> & { readonly name: string }) | undefined
   const closeMember = (end: number): void => {
@@ -47,11 +47,17 @@ export function scanJsonObject(bytes: Buffer): Map<string, MemberSpan> {
       position = keyEnd - 1
       const colon = afterSpace(bytes, keyEnd)
       // Only a key is followed by a colon.
-      if (bytes[colon] !== COLON || (depth !== 1 && !mayBeForbidden(bytes, keyStart, keyEnd))) continue
+      if (bytes[colon] !== COLON) continue
+      if (depth !== 1) {
+        if (mayBeForbidden(bytes, keyStart, keyEnd)) keyText(bytes, keyStart, keyEnd)
+        nested?.add(depth, keyStart, keyEnd)
+        continue
+      }
       const name = keyText(bytes, keyStart, keyEnd)
-      if (depth === 1) member = { name, keyStart, keyEnd, valueStart: afterSpace(bytes, colon + 1) }
+      member = { name, keyStart, keyEnd, valueStart: afterSpace(bytes, colon + 1) }
     } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
       if (++depth > MAXIMUM_JSON_DEPTH) throw tooDeep()
+      nested?.open(depth)
     } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
       if (depth === 1) closeMember(position)
       depth--
@@ -60,6 +66,74 @@ export function scanJsonObject(bytes: Buffer): Map<string, MemberSpan> {
     }
   }
   return members
+}
+
+/** Whose JSON it is: a caller's is checked by the gateway and read by an upstream, which may read it otherwise. */
+export type JsonSource = 'caller' | 'upstream'
+
+/** Keys of one object that are compared one by one; more are looked up. */
+const COMPARED_KEYS = 16
+
+/** The keys of the objects below the top level that are open where the scan stands, by their depth. */
+class NestedKeys {
+  private readonly levels: ObjectKeys[] = []
+
+  constructor(private readonly bytes: Buffer) {}
+
+  /** An object or array begins. */
+  open(depth: number): void {
+    this.levels[depth]?.clear()
+  }
+
+  /** Throws `invalid_request` for a key that the object at this depth has already. */
+  add(depth: number, start: number, end: number): void {
+    const keys = (this.levels[depth] ??= new ObjectKeys(this.bytes))
+    if (!keys.add(start, end)) throw duplicateKey(keyText(this.bytes, start, end))
+  }
+}
+
+class ObjectKeys {
+  /** Start and end of each. */
+  private readonly spans = new Int32Array(2 * COMPARED_KEYS)
+  private count = 0
+  /** Their texts, once they are many or one is spelled with escapes. */
+  private texts: Set<string> | undefined
+
+  constructor(private readonly bytes: Buffer) {}
+
+  clear(): void {
+    this.count = 0
+    this.texts = undefined
+  }
+
+  /** False where the object has the key already. */
+  add(start: number, end: number): boolean {
+    if (this.texts === undefined && (this.count === COMPARED_KEYS || hasEscape(this.bytes, start, end))) {
+      this.texts = new Set(Array.from({ length: this.count }, (_, index) => this.textOf(index)))
+    }
+    if (this.texts !== undefined) {
+      const before = this.texts.size
+      return this.texts.add(keyText(this.bytes, start, end)).size > before
+    }
+    for (let index = 0; index < this.count; index++) if (this.isAt(index, start, end)) return false
+    this.spans[2 * this.count] = start
+    this.spans[2 * this.count + 1] = end
+    this.count++
+    return true
+  }
+
+  private textOf(index: number): string {
+    return keyText(this.bytes, Number(this.spans[2 * index]), Number(this.spans[2 * index + 1]))
+  }
+
+  private isAt(index: number, start: number, end: number): boolean {
+    const from = Number(this.spans[2 * index])
+    if (Number(this.spans[2 * index + 1]) - from !== end - start) return false
+    for (let offset = 1; start + offset < end; offset++) {
+      if (this.bytes[from + offset] !== this.bytes[start + offset]) return false
+    }
+    return true
+  }
 }
 
 /** Whether a key below the top level is worth decoding: by its length with quotes, or because it has escapes. */
@@ -88,7 +162,7 @@ function unescaped(literal: string): string {
 
 const duplicateKey = (name: string): GatewayError =>
   new GatewayError('invalid_request', `The key ${quoted(name)} stands twice in the request body.`, {
-    param: name.slice(0, MAXIMUM_SHOWN_CHARACTERS),
+    param: shownKey(name),
     code: 'duplicate_key',
   })
 
@@ -114,9 +188,9 @@ export class JsonBody<Fields extends object = Record<string, unknown>> {
   ) {}
 
   /** Throws `invalid_request` for anything but one well-formed UTF-8 JSON object within the gateway's JSON rules. */
-  static parse(bytes: Buffer): JsonBody {
+  static parse(bytes: Buffer, source: JsonSource = 'caller'): JsonBody {
     if (!isUtf8(bytes)) throw new GatewayError('invalid_request', 'The request body is not valid UTF-8.', INVALID_JSON)
-    const members = scanJsonObject(bytes)
+    const members = scanJsonObject(bytes, source)
     return new JsonBody(bytes, parseObject(bytes), members)
   }
 

@@ -1,4 +1,5 @@
 import { GatewayError, quoted } from './errors.js'
+import { AMBIGUOUS_KEY, MemberNames } from './member-names.js'
 
 /** Whether the calendar has the day, `YYYY-MM-DD`: `Date` takes the 30th of February for one in March. */
 export function isCalendarDay(day: string): boolean {
@@ -64,8 +65,15 @@ export const optional =
 
 export const anyOf =
   (expected: string, ...rules: readonly FieldRule[]): FieldRule =>
-  (value, path) =>
-    rules.some((rule) => rule(value, path) === undefined) ? undefined : wrongType(path, expected, value)
+  (value, path) => {
+    const found: FieldError[] = []
+    for (const rule of rules) {
+      const error = rule(value, path)
+      if (error === undefined) return undefined
+      found.push(error)
+    }
+    return found.find(({ code }) => code === AMBIGUOUS_KEY) ?? wrongType(path, expected, value)
+  }
 
 interface TextRule {
   readonly allowBlank?: boolean
@@ -156,17 +164,29 @@ export const oneOf = (allowed: readonly string[], code = 'invalid_value'): Field
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** An object whose named members are judged; members without a rule travel on unjudged. */
-export const record =
-  (members: Readonly<Record<string, FieldRule>> = {}): FieldRule =>
-  (value, path) => {
+/** Any object. */
+export const anyRecord: FieldRule = (value, path) => (isRecord(value) ? undefined : wrongType(path, 'an object', value))
+
+/**
+ * An object whose named members are judged; members without a rule travel on unjudged. A name that an upstream may take for that of
+ * another member is refused.
+ */
+export const record = (members: Readonly<Record<string, FieldRule>>): FieldRule => {
+  const names = new MemberNames(Object.keys(members))
+  return (value, path) => {
     if (!isRecord(value)) return wrongType(path, 'an object', value)
+    const ambiguity = names.ambiguity(value, path)
+    if (ambiguity !== undefined) return ambiguity
     for (const name in members) {
       const found = members[name]?.(value[name], memberPath(path, name))
       if (found !== undefined) return found
     }
     return undefined
   }
+}
+
+/** A member that is read, but not judged here. */
+export const anything: FieldRule = () => undefined
 
 export const list =
   (item: FieldRule, { minimumItems = 0 }: { readonly minimumItems?: number } = {}): FieldRule =>
@@ -188,8 +208,6 @@ export interface MetadataShape {
 }
 
 const NAMEABLE = /^[A-Za-z0-9_-]{1,64}$/
-const mustBeObject = record()
-
 /**
  * The members of `metadata` that the shape names, as nested plain objects; absent and null members are left out, so no
  * member is ever required. Throws `invalid_request` with `param` (`metadata.audio.rate`) for a value its rule refuses
@@ -198,7 +216,7 @@ const mustBeObject = record()
 export function readMetadata(metadata: unknown, shape: MetadataShape, path = 'metadata'): Record<string, unknown> {
   const accepted: Record<string, unknown> = {}
   if (metadata === undefined || metadata === null) return accepted
-  const members = checkFields(mustBeObject, metadata, path) as Record<string, unknown>
+  const members = checkFields(anyRecord, metadata, path) as Record<string, unknown>
   for (const name of Object.keys(members)) {
     // Own names only: `constructor` and `__proto__` are inherited by every shape and allowed by none.
     const rule = Object.hasOwn(shape, name) ? shape[name] : undefined

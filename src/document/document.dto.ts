@@ -4,6 +4,7 @@ import { Field } from '../core/dto.js'
 import { GatewayError } from '../core/errors.js'
 import type { SpooledFile } from '../core/spooled-file.js'
 import {
+  anything,
   decimalOf,
   fieldError,
   type FieldError,
@@ -157,8 +158,6 @@ const requiredUrl: FieldRule = (value, path) =>
         `Missing required parameter: '${path}'. Send it as JSON, or send a file.`,
       )
     : documentUrl(value, path)
-
-const anything: FieldRule = () => undefined
 
 /** URL mode of the specification; unknown fields mean nothing. */
 export class DocumentUrlDto {

@@ -31,6 +31,9 @@ const AUDIO_TOKENS_PER_MINUTE = 1000
 
 type Fields = Readonly<Record<string, unknown>>
 
+/** What the estimate of a chat request reads beside its messages. */
+export const ESTIMATED_FIELDS = ['system', 'max_tokens', 'max_completion_tokens', 'n'] as const
+
 /**
  * Maximum use of a chat request: its text, and the requested maximum of tokens for each choice. Without a maximum only
  * the number of responses is known.

@@ -1,7 +1,8 @@
 import { createParamDecorator } from '@nestjs/common'
 import type { Request } from 'express'
-import { Field } from '../core/dto.js'
+import { AlsoReads, Field } from '../core/dto.js'
 import { anyOf, flag, integer, list, optional, record, required, text } from '../core/validation-rules.js'
+import { ESTIMATED_FIELDS } from '../limits/estimate-usage.js'
 import type { MessagesFields } from '../providers/contract.js'
 
 /** The headers of the messages dialect that travel on, and the query with which its clients ask for beta features. */
@@ -66,6 +67,7 @@ export class CountTokensRequestDto implements MessagesFields {
 }
 
 /** The specification's messages-style chat; everything it does not list travels on. */
+@AlsoReads(...ESTIMATED_FIELDS)
 export class MessagesRequestDto implements MessagesFields {
   @Field(required(text({ allowBlank: false })), { type: 'string', example: 'claude-sonnet-4-5' })
   readonly model!: string

@@ -146,8 +146,8 @@ export interface DocumentProvider {
 /** What a caller asked for when it opened its socket. */
 export interface RealtimeOpening {
   readonly model: string
-  /** The caller's other query parameters, decoded, in their order. */
-  readonly query: readonly (readonly [string, string])[]
+  /** The caller's other query parameters, decoded. What an upstream may be told is the provider's list. */
+  readonly query: Readonly<Record<string, string>>
 }
 
 /** An open session at an upstream, not a byte of which has been read. */

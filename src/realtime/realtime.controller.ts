@@ -5,7 +5,9 @@ import type { Request } from 'express'
 import { KeyTable } from '../auth/key-table.js'
 import { plainKey, readKey } from '../auth/key.guard.js'
 import { GatewayError } from '../core/errors.js'
+import { MemberNames } from '../core/member-names.js'
 import { type RequestContext, contextOf } from '../core/request-context.js'
+import type { FieldError } from '../core/validation-rules.js'
 import { ApiUpgradeErrors } from '../dialects/error-docs.js'
 import { RateLimiter } from '../limits/rate-limiter.js'
 import type { RealtimeOpening } from '../providers/contract.js'
@@ -56,21 +58,32 @@ function Opening(): ParameterDecorator {
   return openingParameter()
 }
 
-/** Throws `invalid_request` with `param` `model` unless the query names one model. */
+/** What a query may say; an upstream may read them in other spellings, too. */
+const QUERY_NAMES = ['model', 'intent', 'call_id'] as const
+const queryNames = new MemberNames(QUERY_NAMES)
+
+/** Throws `invalid_request` unless the query names one model, and nothing that it knows twice or in another spelling. */
 function openingOf(url: string): RealtimeOpening {
   const entries = [...new URLSearchParams(/\?(.*)$/s.exec(url)?.[1] ?? '')]
-  const models = entries.filter(([name]) => name === 'model').map(([, value]) => value)
-  const [model] = models
-  if (model === undefined) {
-    throw wrongModel('missing_required_parameter', "Missing required parameter: 'model' (in the query).")
+  const ambiguity = queryNames.ambiguity(Object.fromEntries(entries), '')
+  if (ambiguity !== undefined) throw wrongQuery(ambiguity)
+  for (const path of QUERY_NAMES) {
+    if (entries.filter(([name]) => name === path).length < 2) continue
+    throw wrongQuery({ path, code: 'duplicate_key', message: `Invalid '${path}': it must stand in the query once.` })
   }
-  if (models.length > 1) throw wrongModel('duplicate_key', "Invalid 'model': it must stand in the query once.")
-  if (model.trim() === '') throw wrongModel('empty_string', "Invalid 'model': it must not be empty.")
-  return { model, query: entries.filter(([name]) => name !== 'model') }
+  const { model, ...others } = Object.fromEntries(entries)
+  if (model === undefined) {
+    const message = "Missing required parameter: 'model' (in the query)."
+    throw wrongQuery({ path: 'model', code: 'missing_required_parameter', message })
+  }
+  if (model.trim() === '') {
+    throw wrongQuery({ path: 'model', code: 'empty_string', message: "Invalid 'model': it must not be empty." })
+  }
+  return { model, query: others }
 }
 
-const wrongModel = (code: string, message: string): GatewayError =>
-  new GatewayError('invalid_request', message, { param: 'model', code })
+const wrongQuery = ({ path, code, message }: FieldError): GatewayError =>
+  new GatewayError('invalid_request', message, { param: path, code })
 
 /** The HTTP phase of a session: an upgrade is checked, connected to its upstream and refused like any other request. */
 @ApiTags('realtime')

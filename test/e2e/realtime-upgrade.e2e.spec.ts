@@ -70,6 +70,7 @@ describe('realtime upgrade', () => {
   const path = (query: string): UpgradeRequest => ({ path: `/v1/realtime${query}` })
   const header = (name: string, value: string | undefined): UpgradeRequest => ({ headers: { [name]: value } })
   const protocols = (...names: string[]): UpgradeRequest => header('sec-websocket-protocol', names.join(', '))
+  const AMBIGUOUS = { status: 400, code: 'ambiguous_key' }
   const BAD_MODEL = { status: 400, param: 'model' }
   const BAD_PAGE = { status: 403, type: 'permission_error', code: 'origin_not_allowed' }
   const badHeader = (param: string): Refusal => ({ status: 400, code: null, param })
@@ -105,6 +106,22 @@ describe('realtime upgrade', () => {
       ['with an endless key', header('authorization', `Bearer ${'k'.repeat(600)}`), AUTH],
       ['without a model', path(''), { ...BAD_MODEL, code: 'missing_required_parameter' }],
       ['with an empty model', path('?model='), { ...BAD_MODEL, code: 'empty_string' }],
+      [
+        'with a second model in another case',
+        path('?model=gpt-realtime&Model=gpt-5'),
+        { ...AMBIGUOUS, param: 'Model' },
+      ],
+      ['with a model in another case only', path('?MODEL=gpt-realtime'), { ...AMBIGUOUS, param: 'MODEL' }],
+      [
+        'with a setting in another case',
+        path('?model=gpt-realtime&%C4%B0ntent=x&INTENT=x'),
+        { ...AMBIGUOUS, param: 'INTENT' },
+      ],
+      [
+        'with a setting twice',
+        path('?model=gpt-realtime&intent=x&intent=y'),
+        { status: 400, param: 'intent', code: 'duplicate_key' },
+      ],
       ['with two models', path('?model=gpt-realtime&model=gpt-realtime'), { ...BAD_MODEL, code: 'duplicate_key' }],
       [
         'to a telephone call',
@@ -301,7 +318,7 @@ describe('realtime connections', () => {
   })
 
   describe('the upstream', () => {
-    it('gets the model it knows, the query, the key of its channel, and nothing else of the caller', async () => {
+    it('gets the model it knows, what it knows of the query, the key of its channel, and nothing else of the caller', async () => {
       const { gateway, upstream } = await start({}, { modelMap: { 'gpt-realtime': 'their/realtime' } })
       const query =
         'intent=transcription&x=%C3%BC&api_key=canary-1&accessToken=canary-2&x-api-key=canary-3&max_tokens=5'
@@ -310,7 +327,7 @@ describe('realtime connections', () => {
       await headOf(socket)
       socket.destroy()
       const [request] = upstream.requests
-      expect(request?.url).toBe('/v1/realtime?model=their%2Frealtime&intent=transcription&x=%C3%BC&max_tokens=5')
+      expect(request?.url).toBe('/v1/realtime?model=their%2Frealtime&intent=transcription')
       expect(request?.headers).toEqual({
         authorization: `Bearer ${REALTIME_UPSTREAM_KEY}`,
         connection: 'Upgrade',

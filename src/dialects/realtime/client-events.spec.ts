@@ -247,11 +247,29 @@ describe('The model of a session', () => {
     )
   })
 
-  it('is not sent on however often it is named', () => {
-    const session = '{"model":"other","voice":"v","mod\\u0065l":"voice-alias"}'
-    expect(accepted(update(session), 'beta', { model }).toString()).toBe(update('{"voice":"v"}'))
-    const endless = `{"model":"other",${'"x":1,'.repeat(2000)}"model":"voice-alias"}`
+  it('is refused among more members than are looked through', () => {
+    const endless = `{${Array.from({ length: 2000 }, (_, index) => `"x${index}":1,`).join('')}"model":"voice-alias"}`
     expect(refused(update(endless), 'beta', { model }).param).toBe('session.model')
+  })
+
+  it.each([
+    ['model', '{"type":"session.update","session":{"model":"other","voice":"v","mod\\u0065l":"voice-alias"}}'],
+    ['session.Model', '{"type":"session.update","session":{"Model":"other"}}'],
+    ['session.MODEL', '{"type":"transcription_session.update","session":{"model":"voice-alias","MODEL":"other"}}'],
+    ['Session', '{"type":"session.update","session":{},"Session":{"model":"other"}}'],
+    ['Type', '{"type":"response.cancel","Type":"session.update","session":{"model":"other"}}'],
+    ['Type', '{"type":"input_audio_buffer.append","audio":"AAAA","Type":"session.update"}'],
+    ['type', '{"type":"input_audio_buffer.append","audio":"AAAA","type":"session.update"}'],
+    ['response.Model', '{"type":"response.create","response":{"Model":"other"}}'],
+    ['response.model', '{"type":"response.create","response":{"model":"other"}}'],
+  ])('cannot be named for an upstream alone, as %s in %s', (param, text) => {
+    expect(refused(text, 'beta', { model }).param).toBe(param)
+  })
+
+  it('may be repeated by a response, and is not sent on', () => {
+    expect(accepted(create('{"model":"voice-alias","instructions":"x"}'), 'ga', { model }).toString()).toBe(
+      create('{"instructions":"x"}'),
+    )
   })
 
   it.each(['"other"', 'null', '1', '["voice-alias"]'])('cannot become %s', (other) => {

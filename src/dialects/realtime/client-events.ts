@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { decodedLength, isStrictBase64, TextSpan } from '../../core/base64.js'
 import { GatewayError, quoted } from '../../core/errors.js'
 import { scanJsonObject } from '../../core/json-body.js'
+import { MemberNames } from '../../core/member-names.js'
 import { FrameScan, hasMoreValuesThan, isAt, type MemberSpan } from '../../core/json-spans.js'
 import {
   fieldError,
@@ -22,13 +23,19 @@ import {
   type EventRefusal,
   gaResponse,
   gaSession,
-  checkSessionModel,
+  checkModel,
+  type ModelBearer,
   refusal,
 } from './session-rules.js'
 
 const MAXIMUM_EVENT_ID_CHARACTERS = 512
 
 type EventRules = Readonly<Record<string, FieldRule>>
+
+interface EventTable {
+  readonly rules: EventRules
+  readonly names: MemberNames
+}
 
 const mustBeText = text()
 
@@ -83,7 +90,7 @@ const COMMON: Readonly<Record<string, EventRules>> = {
   'output_audio_buffer.clear': {},
 }
 
-const RULES: Readonly<Record<RealtimeDialect, ReadonlyMap<string, EventRules>>> = {
+const EVENTS: Readonly<Record<RealtimeDialect, ReadonlyMap<string, EventTable>>> = {
   beta: tableOf({
     ...COMMON,
     'session.update': { session: betaSession },
@@ -94,12 +101,18 @@ const RULES: Readonly<Record<RealtimeDialect, ReadonlyMap<string, EventRules>>> 
 }
 
 /** The rules for the fields of a client event; `undefined` for a type that clients of this dialect do not send. */
-export const rulesOf = (dialect: RealtimeDialect, type: string): EventRules | undefined => RULES[dialect].get(type)
+export const rulesOf = (dialect: RealtimeDialect, type: string): EventRules | undefined =>
+  EVENTS[dialect].get(type)?.rules
 
-export const clientEventTypes = (dialect: RealtimeDialect): string[] => [...RULES[dialect].keys()]
+export const clientEventTypes = (dialect: RealtimeDialect): string[] => [...EVENTS[dialect].keys()]
 
-function tableOf(rules: Readonly<Record<string, EventRules>>): ReadonlyMap<string, EventRules> {
-  return new Map(Object.entries(rules).map(([type, fields]) => [type, { event_id: eventId, ...fields }]))
+function tableOf(events: Readonly<Record<string, EventRules>>): ReadonlyMap<string, EventTable> {
+  return new Map(
+    Object.entries(events).map(([type, fields]) => {
+      const rules = { event_id: eventId, ...fields }
+      return [type, { rules, names: new MemberNames(['type', ...Object.keys(rules)]) }]
+    }),
+  )
 }
 
 export const APPEND = 'input_audio_buffer.append'
@@ -168,8 +181,12 @@ export interface ClientEventLimits {
   readonly model?: string
 }
 
-/** Events whose session may name a model; GA has one event for both. */
-const MODEL_BEARERS: ReadonlySet<string> = new Set(['session.update', 'transcription_session.update'])
+/** Events with a member that may name a model; GA has one event for both kinds of session. */
+const MODEL_BEARERS: ReadonlyMap<string, ModelBearer> = new Map([
+  ['session.update', 'session'],
+  ['transcription_session.update', 'session'],
+  ['response.create', 'response'],
+])
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -242,8 +259,11 @@ function checkParsed(
   if (typeof type !== 'string') return noType(type, eventId)
   const shows = dialectShownBy(type, fields)
   const effectiveDialect = dialect ?? shows ?? 'beta'
-  const rules = rulesOf(effectiveDialect, type)
-  if (rules === undefined) return unknownType(type, effectiveDialect, eventId)
+  const event = EVENTS[effectiveDialect].get(type)
+  if (event === undefined) return unknownType(type, effectiveDialect, eventId)
+  const { rules, names } = event
+  const ambiguity = names.ambiguity(fields, '')
+  if (ambiguity !== undefined) return refusal(ambiguity.code, ambiguity.message, { param: ambiguity.path, eventId })
   for (const name in rules) {
     const found = rules[name]?.(fields[name], name)
     if (found !== undefined) return refusal(found.code, found.message, { param: found.path, eventId })
@@ -253,7 +273,8 @@ function checkParsed(
     const { maximumAudioBytes } = limits
     if (decodedLength(audio) > maximumAudioBytes) return tooMuchAudio(maximumAudioBytes, eventId)
   }
-  const checked = MODEL_BEARERS.has(type) ? checkSessionModel(frame, fields['session'], limits.model, eventId) : frame
+  const bearer = MODEL_BEARERS.get(type)
+  const checked = bearer === undefined ? frame : checkModel(frame, bearer, fields[bearer], limits.model, eventId)
   if (!Buffer.isBuffer(checked)) return checked
   return shows === undefined ? { type, frame: checked } : { type, frame: checked, shows }
 }

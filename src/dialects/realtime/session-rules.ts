@@ -2,6 +2,8 @@ import { RawObject } from '../../core/json-object.js'
 import { FrameScan, splice } from '../../core/json-spans.js'
 import {
   anyOf,
+  anyRecord,
+  anything,
   decimal,
   type FieldRule,
   integer,
@@ -92,34 +94,38 @@ export const refusal = (
   { param = null, eventId = null }: { readonly param?: string | null; readonly eventId?: string | null } = {},
 ): EventRefusal => ({ type: 'invalid_request_error', code, message, param, eventId })
 
+/** The member of an event that may name a model. */
+export type ModelBearer = 'session' | 'response'
+
 /**
- * Checks that a session keeps the model it was opened with, as only that one was authorised. Clients that repeat it use
- * the name they know, which need not be the upstream's: a repeated name is cut out, another one refused.
+ * Checks that a session and its responses keep the model it was opened with, as only that one was authorised. Clients that
+ * repeat it use the name they know, which need not be the upstream's: a repeated name is cut out, another one refused.
  */
-export function checkSessionModel(
+export function checkModel(
   frame: Buffer,
-  session: unknown,
+  bearer: ModelBearer,
+  value: unknown,
   model: string | undefined,
   eventId: string | null,
 ): Buffer | EventRefusal {
-  const named = isRecord(session) ? session['model'] : undefined
+  const named = isRecord(value) ? value['model'] : undefined
   if (model === undefined || named === undefined) return frame
-  const kept = named === model ? withoutSessionModel(frame) : undefined
+  const kept = named === model ? withoutModel(frame, bearer) : undefined
   return (
     kept ??
-    refusal('invalid_value', "Invalid 'session.model': the model of an open session cannot be changed.", {
-      param: 'session.model',
+    refusal('invalid_value', `Invalid '${bearer}.model': the model of an open session cannot be changed.`, {
+      param: `${bearer}.model`,
       eventId,
     })
   )
 }
 
 /** `undefined` when there are too many members to find all that name a model. */
-function withoutSessionModel(frame: Buffer): Buffer | undefined {
-  const session = FrameScan.of(frame)?.member('session')
-  if (session === undefined) return undefined
-  const offset = session.valueStart
-  const cuts = FrameScan.of(frame.subarray(offset, session.valueEnd))?.removal('model')
+function withoutModel(frame: Buffer, bearer: ModelBearer): Buffer | undefined {
+  const holder = FrameScan.of(frame)?.member(bearer)
+  if (holder === undefined) return undefined
+  const offset = holder.valueStart
+  const cuts = FrameScan.of(frame.subarray(offset, holder.valueEnd))?.removal('model')
   return cuts === undefined
     ? undefined
     : splice(
@@ -130,8 +136,10 @@ function withoutSessionModel(frame: Buffer): Buffer | undefined {
 
 /** Ranges are left to the upstream, which has its models' limits, except where it never receives the value. */
 const instructions = optional(text())
-const tools = optional(list(record({ type: optional(text()), name: optional(text()), parameters: optional(record()) })))
-const toolChoice = optional(anyOf('a string or an object', text(), record()))
+const tools = optional(
+  list(record({ type: optional(text()), name: optional(text()), parameters: optional(anyRecord) })),
+)
+const toolChoice = optional(anyOf('a string or an object', text(), anyRecord))
 const outputLimit = optional(anyOf("an integer or 'inf'", integer(), oneOf(['inf'])))
 const modalities = optional(list(oneOf(['text', 'audio']), { minimumItems: 1 }))
 const transcription = optional(
@@ -163,6 +171,7 @@ const betaInput = {
 
 export const betaSession: FieldRule = required(
   record({
+    model: anything,
     ...betaOutput,
     ...betaInput,
     instructions,
@@ -173,24 +182,25 @@ export const betaSession: FieldRule = required(
   }),
 )
 
-export const betaTranscriptionSession: FieldRule = required(record({ ...betaInput, modalities }))
+export const betaTranscriptionSession: FieldRule = required(record({ model: anything, ...betaInput, modalities }))
 
 export const betaResponse: FieldRule = optional(
   record({
+    model: anything,
     ...betaOutput,
     instructions,
     tools,
     tool_choice: toolChoice,
     max_output_tokens: outputLimit,
     max_response_output_tokens: outputLimit,
-    input: optional(list(record())),
-    metadata: optional(record()),
+    input: optional(list(anyRecord)),
+    metadata: optional(anyRecord),
   }),
 )
 
 const gaFormat = optional(record({ type: oneOf(['audio/pcm', 'audio/pcmu', 'audio/pcma']), rate: optional(integer()) }))
 const gaOutputAudio = optional(
-  record({ format: gaFormat, voice: optional(anyOf('a string or an object', text(), record())), speed }),
+  record({ format: gaFormat, voice: optional(anyOf('a string or an object', text(), anyRecord)), speed }),
 )
 const gaInputAudio = optional(
   record({ format: gaFormat, transcription, noise_reduction: noiseReduction, turn_detection: turnDetection }),
@@ -198,6 +208,7 @@ const gaInputAudio = optional(
 
 export const gaSession: FieldRule = required(
   record({
+    model: anything,
     type: required(oneOf(['realtime', 'transcription'])),
     output_modalities: modalities,
     audio: optional(record({ input: gaInputAudio, output: gaOutputAudio })),
@@ -210,13 +221,14 @@ export const gaSession: FieldRule = required(
 
 export const gaResponse: FieldRule = optional(
   record({
+    model: anything,
     output_modalities: modalities,
     audio: optional(record({ output: gaOutputAudio })),
     instructions,
     tools,
     tool_choice: toolChoice,
     max_output_tokens: outputLimit,
-    input: optional(list(record())),
-    metadata: optional(record()),
+    input: optional(list(anyRecord)),
+    metadata: optional(anyRecord),
   }),
 )

@@ -8,8 +8,8 @@ import type { AttemptContext, RealtimeOpening, RealtimeProvider, RealtimeUpstrea
 /** The longest events are items that repeat a client's audio, of which one append alone may hold 20 MiB in base64. */
 const MAXIMUM_MESSAGE_BYTES = 64 * 1024 * 1024
 
-/** The last word of names under which careless clients put keys into addresses; they belong in no log. */
-const KEY_LIKE = /(?:^|[-_.])(?:api)?(?:key|token|secret|password|auth|authorization|credentials?)$/
+/** Names beside `model` that P1 knows. All others stay here: a parser may take them for one of its own, and careless ones hold keys. */
+const RELAYED_PARAMETERS = ['intent']
 
 /** A channel's options; the configuration has checked them. */
 interface P1Options {
@@ -44,7 +44,7 @@ export class P1RealtimeProvider implements RealtimeProvider {
 
 /** `call_id` attaches to a telephone call of the account behind the channel, even of another caller. */
 function assertNewSession({ query }: RealtimeOpening): void {
-  if (!query.some(([name]) => name === 'call_id')) return
+  if (query['call_id'] === undefined) return
   throw new GatewayError('invalid_request', "Unsupported parameter: 'call_id'. Only new sessions can be opened here.", {
     param: 'call_id',
     code: 'unsupported_value',
@@ -53,8 +53,9 @@ function assertNewSession({ query }: RealtimeOpening): void {
 
 function pathFor({ query }: RealtimeOpening, { upstreamModel }: AttemptContext): string {
   const parameters = new URLSearchParams({ model: upstreamModel })
-  for (const [name, value] of query) if (!isKeyLike(name)) parameters.append(name, value)
+  for (const name of RELAYED_PARAMETERS) {
+    const value = query[name]
+    if (value !== undefined) parameters.append(name, value)
+  }
   return `/v1/realtime?${parameters.toString()}`
 }
-
-const isKeyLike = (name: string): boolean => KEY_LIKE.test(name.replaceAll(/([a-z])([A-Z])/g, '$1_$2').toLowerCase())

@@ -1,13 +1,13 @@
 import { GatewayError } from '../../core/errors.js'
 import {
   anyOf,
+  anyRecord,
   decimal,
   type FieldRule,
   flag,
   integer,
   isRecord,
   oneOf,
-  record,
   text,
   integerAmong,
   type MetadataShape,
@@ -91,7 +91,7 @@ const REQUEST_SHAPE: MetadataShape = {
   silence_duration: integer({ minimum: 0, maximum: 30_000 }),
   enable_trailing_silence_audio: flag,
   with_timestamp: anyOf("0, 1, '0' or '1'", integerAmong([0, 1]), oneOf(['0', '1'])),
-  extra_param: anyOf('an object or the JSON text of one', record(), jsonObject()),
+  extra_param: anyOf('an object or the JSON text of one', anyRecord, jsonObject()),
 }
 
 const EXTRA_SHAPE: MetadataShape = {
@@ -130,8 +130,7 @@ function withExtraText(request: Record<string, unknown>): Record<string, unknown
 
 /** A rule for the JSON text of an object. */
 function jsonObject(): FieldRule {
-  const mustBeObject = record()
-  return (value, path) => mustBeObject(objectOrNothing(value), path)
+  return (value, path) => anyRecord(objectOrNothing(value), path)
 }
 
 const objectOf = (value: unknown): Record<string, unknown> => objectOrNothing(value) ?? {}
