@@ -161,7 +161,7 @@ export interface ResponseUsage {
   /** One realtime session makes many entries. */
   readonly call: RequestContext
   readonly channelId: string
-  /** As the caller named it. */
+  /** As the caller named it; of a transcription, the model that made it, where the upstream has named one. */
   readonly model: string
   /** `response`: one answer of the model. `input_transcription`: what the caller said, written down by another model. */
   readonly kind: 'response' | 'input_transcription'

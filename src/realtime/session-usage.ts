@@ -2,7 +2,8 @@ import type { FrameScan } from '../core/json-spans.js'
 import type { ReservationRefusal } from '../core/quota.js'
 import type { Units } from '../core/request-context.js'
 import type { ResponseUsage, UsageOutcome } from '../core/usage-record.js'
-import { isOutOfBand, responseIdOf, usageOf } from '../dialects/realtime/session-state.js'
+import { isRecord } from '../core/validation-rules.js'
+import { isOutOfBand, responseIdOf, transcriptionModelsOf, usageOf } from '../dialects/realtime/session-state.js'
 import type { MaybePromise } from '../limits/counters.js'
 import { ResponseUsageEstimator } from './response-meter.js'
 import type { SessionContext } from './session-context.js'
@@ -32,6 +33,14 @@ type Certainty = Pick<ResponseUsage, 'estimated' | 'estimate' | 'outcome'>
 
 const RESPONSE_BEGUN = 'response.created'
 
+/** Events in which an upstream of either dialect says how its session is set. */
+const SETTINGS_EVENTS: ReadonlySet<string> = new Set([
+  'session.created',
+  'session.updated',
+  'transcription_session.created',
+  'transcription_session.updated',
+])
+
 const TRANSCRIPTION_COMPLETED = 'conversation.item.input_audio_transcription.completed'
 
 /** What a server event of this type bills; both dialects use the same two. */
@@ -49,6 +58,8 @@ export class SessionUsage {
   /** Kept apart: billed by the prices of another model. */
   private transcriptions: Units | undefined
 
+  /** As the upstream names it; undefined until it has. */
+  private transcriptionModel: string | undefined
   private hasEstimate = false
 
   private readonly limits: SessionUsageLimits
@@ -72,8 +83,14 @@ export class SessionUsage {
 
   /** Any other upstream event. */
   onEvent(type: string, event: Buffer, scan: FrameScan): void {
+    if (SETTINGS_EVENTS.has(type)) this.learnTranscriptionModel(event)
     if (type === RESPONSE_BEGUN) this.limits.responses.begin(() => this.estimator.estimateNext(), responseIdOf(event))
     this.estimator.onEvent(type, event, scan)
+  }
+
+  private learnTranscriptionModel(event: Buffer): void {
+    const fields: unknown = JSON.parse(event.toString())
+    this.transcriptionModel = isRecord(fields) ? transcriptionModelsOf(fields['session'])[0]?.model : undefined
   }
 
   /** The `error` that an upstream event reports. */
@@ -117,7 +134,8 @@ export class SessionUsage {
       this.add(kind, units)
       this.hasEstimate ||= how.estimated
       call.log.usage = { units: this.sums(), estimated: this.hasEstimate }
-      recorder.record({ call, channelId, model, kind, units, ...how })
+      const used = kind === 'input_transcription' ? (this.transcriptionModel ?? model) : model
+      recorder.record({ call, channelId, model: used, kind, units, ...how })
     } catch (err) {
       logger.warn({ requestId, err }, 'usage not recorded')
     }

@@ -286,6 +286,23 @@ describe('A realtime session', () => {
       })
     })
 
+    it.each([
+      ['session.created', { input_audio_transcription: { model: 'whisper-1' } }],
+      ['session.updated', { audio: { input: { transcription: { model: 'whisper-1' } } } }],
+    ])('is recorded for the model that makes transcriptions, as the upstream names it in %s', async (type, session) => {
+      const { client, entries, upstream } = await sessions.open()
+      for (const event of [TRANSCRIBED, { type, session }, TRANSCRIBED, DONE, { type, session: {} }, TRANSCRIBED])
+        upstream.send(event)
+      await client.count(6)
+      const models = entries.map(({ kind, model }) => [kind, model])
+      expect(models).toEqual([
+        ['input_transcription', 'gpt-realtime'],
+        ['input_transcription', 'whisper-1'],
+        ['response', 'gpt-realtime'],
+        ['input_transcription', 'gpt-realtime'],
+      ])
+    })
+
     it.each<[string, (socket: TestSession['client']['socket']) => void]>([
       [
         'without a word',

@@ -1,3 +1,4 @@
+import { globMatcher } from '../core/caller.js'
 import { FrameScan } from '../core/json-spans.js'
 import { isRecord } from '../core/validation-rules.js'
 import {
@@ -130,7 +131,8 @@ export class RealtimeSession {
     this.usage = new SessionUsage(context)
     this.upstreamEvents = new UpstreamEvents(context, this.translator, this.usage)
     this.queue = new MessageQueue(this.client, this.onOrdered, this.onFailure)
-    this.eventLimits = { maximumAudioBytes: limits.realtimeAudioBytes, model }
+    const mayUse = globMatcher(context.call.caller.models)
+    this.eventLimits = { maximumAudioBytes: limits.realtimeAudioBytes, model, mayUse }
     this.limitGuard = new SessionLimitGuard(context.call.quota, this.usage)
     this.eventRate = new RateLimit(limits.realtimeEventsPerSecond)
     this.pingRate = new RateLimit(limits.realtimePingsPerSecond)

@@ -123,6 +123,8 @@ describe('An audio append', () => {
   })
 })
 
+const JUDGED = ['type', 'audio', 'event_id']
+
 /** The parser's path: other event types than append. */
 function isSound(frame: Buffer): boolean {
   let fields: Record<string, unknown>
@@ -134,7 +136,10 @@ function isSound(frame: Buffer): boolean {
   }
   const { type, audio, event_id: id } = fields
   if (type !== APPEND || typeof audio !== 'string' || !STRICT.test(audio)) return false
-  return id === undefined || id === null || typeof id === 'string'
+  const hasDoubtfulName = Object.keys(fields).some(
+    (name) => !JUDGED.includes(name) && JUDGED.includes(name.toLowerCase()),
+  )
+  return !hasDoubtfulName && (id === undefined || id === null || typeof id === 'string')
 }
 
 describe('A client event whose fields are wrong', () => {
@@ -281,6 +286,42 @@ describe('The model of a session', () => {
         eventId: 'ev_1',
       })
     }
+  })
+})
+
+describe('The model that writes down what a client says', () => {
+  const limits = { model: 'voice-alias', mayUse: (model: string) => model.startsWith('cheap') }
+
+  it.each([
+    ['beta', 'session.input_audio_transcription.model', update('{"input_audio_transcription":{"model":"dear-1"}}')],
+    [
+      'ga',
+      'session.audio.input.transcription.model',
+      update('{"type":"realtime","audio":{"input":{"transcription":{"model":"dear-1"}}}}'),
+    ],
+    [
+      'beta',
+      'session.audio.input.transcription.model',
+      update(
+        '{"input_audio_transcription":{"model":"cheap-1"},"audio":{"input":{"transcription":{"model":"dear-1"}}}}',
+      ),
+    ],
+    [
+      'beta',
+      'session.input_audio_transcription.model',
+      '{"type":"transcription_session.update","session":{"input_audio_transcription":{"model":"dear-1"}}}',
+    ],
+  ] as const)('is refused where the key has no access to it: %s, %s', (dialect, param, text) => {
+    expect(refused(text, dialect, limits)).toMatchObject({
+      code: 'model_not_allowed',
+      message: "This API key has no access to the model 'dear-1'.",
+      param,
+    })
+  })
+
+  it('is passed on where the key has access to it', () => {
+    const text = update('{"input_audio_transcription":{"model":"cheap-1"}}')
+    expect(accepted(text, 'beta', limits).toString()).toBe(text)
   })
 })
 

@@ -24,6 +24,7 @@ import {
   gaResponse,
   gaSession,
   checkModel,
+  forbiddenTranscription,
   type ModelBearer,
   refusal,
 } from './session-rules.js'
@@ -179,6 +180,8 @@ export interface ClientEventLimits {
   readonly maximumAudioBytes?: number
   /** The model that the session was opened with; no update may name another. */
   readonly model?: string
+  /** Whether the client's key has access to a model; absent = to every model. */
+  readonly mayUse?: (model: string) => boolean
 }
 
 /** Events with a member that may name a model; GA has one event for both kinds of session. */
@@ -273,6 +276,8 @@ function checkParsed(
     const { maximumAudioBytes } = limits
     if (decodedLength(audio) > maximumAudioBytes) return tooMuchAudio(maximumAudioBytes, eventId)
   }
+  const forbidden = forbiddenTranscription(fields['session'], limits.mayUse, eventId)
+  if (forbidden !== undefined) return forbidden
   const bearer = MODEL_BEARERS.get(type)
   const checked = bearer === undefined ? frame : checkModel(frame, bearer, fields[bearer], limits.model, eventId)
   if (!Buffer.isBuffer(checked)) return checked

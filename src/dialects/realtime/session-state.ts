@@ -2,6 +2,7 @@ import { RawObject } from '../../core/json-object.js'
 import { FrameScan, stringAt } from '../../core/json-spans.js'
 import type { Units } from '../../core/request-context.js'
 import { reportedUsage } from '../../core/usage.js'
+import { isRecord } from '../../core/validation-rules.js'
 import { modalitiesToBeta, modalitiesToGa, type RealtimeDialect } from './dialect.js'
 
 /** Converts a value; `undefined` when the other dialect has no such value, which then stays for the upstream to check. */
@@ -232,6 +233,18 @@ export function sessionInBoth(frame: Buffer, upstream: RealtimeDialect): Buffer 
 function responseIn(scan: FrameScan | undefined, frame: Buffer): Buffer | undefined {
   const response = scan?.member('response')
   return response && frame.subarray(response.valueStart, response.valueEnd)
+}
+
+const memberOf = (value: unknown, name: string): unknown => (isRecord(value) ? value[name] : undefined)
+
+const TRANSCRIPTION_MODELS = ['input_audio_transcription.model', 'audio.input.transcription.model']
+
+/** The model that writes down what the client says, wherever a session names it: an upstream may read either dialect. */
+export function transcriptionModelsOf(session: unknown): readonly { readonly path: string; readonly model: string }[] {
+  return TRANSCRIPTION_MODELS.flatMap((path) => {
+    const model = path.split('.').reduce(memberOf, session)
+    return typeof model === 'string' ? [{ path, model }] : []
+  })
 }
 
 /** The upstream's id of a response, the same from its beginning to its end. */
