@@ -53,6 +53,8 @@ async function keyAdminFor({ url }: Command): Promise<KeyAdmin> {
 
 /** Imported here: `--help` and `--url` need neither providers nor the store, whose loading takes a quarter of the command's time. */
 async function storeKeyAdmin(variables: NodeJS.ProcessEnv): Promise<KeyAdmin> {
+  const { keepFilesPrivate } = await import('./storage/data-lock.js')
+  keepFilesPrivate()
   const { loadConfigFile, parseConfig } = await import('./config/load-config.js')
   const { openStoreKeyAdmin } = await import('./admin/cli/key-store.js')
   const { PROVIDERS } = await import('./app/providers.js')

@@ -19,6 +19,7 @@ import type { GatewayConfig } from './config/settings.js'
 import { createLogging, type Logging } from './observability/logger.js'
 import { MetricsPortInUse } from './observability/metrics-server.js'
 import { StoreUnusable } from './storage/database.js'
+import { keepFilesPrivate } from './storage/data-lock.js'
 
 /** Their messages tell the operator what to do. */
 const EXPLAINED = [ConfigError, StoreUnusable, MetricsPortInUse, WorkersRefused] as const
@@ -35,6 +36,7 @@ function explainStartFailure(error: unknown): string {
 type ReadConfig = () => Promise<LoadedConfig | undefined>
 
 async function main(): Promise<void> {
+  keepFilesPrivate()
   const variables = processEnvironment()
   const { configFile } = readEnvironment(variables)
   if (cluster.isWorker) {

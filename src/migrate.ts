@@ -5,10 +5,12 @@ import { processEnvironment, readEnvironment } from './config/environment.js'
 import { loadConfigFile, parseConfig } from './config/load-config.js'
 import { createLogging } from './observability/logger.js'
 import { Readiness } from './observability/readiness.js'
+import { keepFilesPrivate } from './storage/data-lock.js'
 import { createDatabase } from './storage/storage.module.js'
 
 /** `npm run migrate`: brings the store to this version without starting the gateway; what is there already is left alone. */
 async function main(): Promise<void> {
+  keepFilesPrivate()
   const variables = processEnvironment()
   const { configFile, dataDirectory } = readEnvironment(variables)
   const loaded = await loadConfigFile(configFile, variables, PROVIDERS)

@@ -8,6 +8,14 @@ import { promisify } from 'node:util'
 import { isNativeError } from 'node:util/types'
 import { StoreUnusable } from './database.js'
 
+/** Group and others. */
+export const OTHER_USERS = 0o077
+
+/** Makes the files of this process, and of its threads, this user's alone: tasks, keys and usage are in them. */
+export function keepFilesPrivate(): void {
+  process.umask(OTHER_USERS)
+}
+
 const run = promisify(execFile)
 
 /** Where in `/proc/<pid>/stat`, after the name in brackets, the start time stands (proc(5): field 22). */

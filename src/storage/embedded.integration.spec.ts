@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { hash } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
@@ -124,6 +124,50 @@ describe('embedded', () => {
       const opened = store()
       expect(await one(opened)).toEqual([{ one: 1 }])
       expect(existsSync(join(directory, 'CREATING'))).toBe(false)
+      await opened.close()
+      await rm(directory, { recursive: true })
+      directory = whole
+    })
+
+    const DAMAGES: readonly (readonly [string, RegExp, (files: string) => Promise<unknown>])[] = [
+      ['a file that says what it is', /PG_VERSION is missing/, (files) => rm(join(files, 'PG_VERSION'))],
+      [
+        'a file of this version',
+        /it is of PostgreSQL 17, and this gateway's is 18/,
+        (files) => writeFile(join(files, 'PG_VERSION'), '17\n'),
+      ],
+      ['its log', /damaged/, (files) => rm(join(files, 'pg_wal'), { recursive: true })],
+      ['its control file', /damaged/, (files) => truncate(join(files, 'global', 'pg_control'))],
+    ]
+
+    it.each(DAMAGES)(
+      'that lacks %s says what is wrong, what to do, and is left as it is',
+      async (_what, words, damage) => {
+        const whole = directory
+        directory = await dataDirectory()
+        const files = join(directory, 'postgres')
+        await damage(files)
+        const opened = store()
+        const failure = await opened.database.open().catch((error: unknown) => error)
+        expect(failure).toBeInstanceOf(StoreUnusable)
+        const { message } = failure as StoreUnusable
+        expect(message).toMatch(words)
+        expect(message).toContain(`The store in ${directory} cannot be opened`)
+        expect(message).toContain('Restore a backup')
+        expect(existsSync(join(files, 'base'))).toBe(true)
+        await opened.close()
+        await rm(directory, { recursive: true })
+        directory = whole
+      },
+    )
+
+    it('lets no other user into its directory', async () => {
+      const whole = directory
+      directory = await dataDirectory()
+      await chmod(directory, 0o775)
+      const opened = store()
+      await opened.database.open()
+      expect((await stat(directory)).mode & 0o777).toBe(0o700)
       await opened.close()
       await rm(directory, { recursive: true })
       directory = whole

@@ -1,9 +1,9 @@
-import { mkdir, open, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isNativeError } from 'node:util/types'
 import { type Kysely, sql } from 'kysely'
 import type { Logger } from '../observability/logger.js'
-import { type DirectoryLock, lockDirectory } from './data-lock.js'
+import { type DirectoryLock, lockDirectory, OTHER_USERS } from './data-lock.js'
 import { type DatabaseSchema, type OpenStore, type StoreEngine, StoreUnusable } from './database.js'
 import { PostgresWorker } from './embedded-worker.js'
 import { connectionPool, migrate } from './postgres.js'
@@ -49,6 +49,33 @@ const exists = (path: string): Promise<boolean> =>
     () => true,
     () => false,
   )
+
+/** Of the files that PGlite makes. */
+const POSTGRES_VERSION = '18'
+
+/** What is wrong with the files of a store, as far as they show it; undefined where nothing is. */
+async function visibleDamage(files: string): Promise<string | undefined> {
+  const text = await readFile(join(files, 'PG_VERSION'), 'utf8').catch(() => undefined)
+  // PGlite would make a new store in place of the old one.
+  if (text === undefined) return 'its file PG_VERSION is missing'
+  const version = text.trim().slice(0, 16)
+  return version === POSTGRES_VERSION
+    ? undefined
+    : `it is of PostgreSQL ${version}, and this gateway's is ${POSTGRES_VERSION}`
+}
+
+const ADVICE = 'Restore a backup of the directory, or move it away: a new store is made at the next start.'
+
+/** Closes a directory to other users; throws where it belongs to one of them. Windows has no such modes. */
+async function makePrivate(directory: string): Promise<void> {
+  if (process.platform === 'win32' || ((await stat(directory)).mode & OTHER_USERS) === 0) return
+  try {
+    await chmod(directory, 0o700)
+  } catch (cause) {
+    const message = `The store in ${directory} is open to other users: its mode must be 0700, and cannot be changed by this one.`
+    throw new StoreUnusable(message, { cause })
+  }
+}
 
 const EVERY_MS = 60_000
 
@@ -154,6 +181,7 @@ export class EmbeddedEngine implements StoreEngine {
   private async locked(): Promise<DirectoryLock> {
     try {
       await mkdir(this.directory, { recursive: true, mode: 0o700 })
+      await makePrivate(this.directory)
       return await lockDirectory(this.directory)
     } catch (error) {
       if (error instanceof StoreUnusable) throw error
@@ -170,9 +198,19 @@ export class EmbeddedEngine implements StoreEngine {
         await maker.close()
         await endCreation(this.directory, files)
       }
-      return await PostgresWorker.start(files)
     } catch (error) {
-      throw this.unusable('cannot be opened', error)
+      throw this.unusable('cannot be made', error)
+    }
+    const damage = await visibleDamage(files)
+    if (damage !== undefined)
+      throw new StoreUnusable(`The store in ${this.directory} cannot be opened: ${damage}. ${ADVICE}`)
+    try {
+      return await PostgresWorker.start(files)
+    } catch (cause) {
+      throw new StoreUnusable(
+        `The store in ${this.directory} cannot be opened; its files are damaged, or memory is short. ${ADVICE}`,
+        { cause },
+      )
     }
   }
 
