@@ -104,6 +104,13 @@ describe('A held body', () => {
     expect(jest.getTimerCount()).toBe(0)
   })
 
+  it('rejects when it fails in the turn that brought enough bytes: none of them has left yet', async () => {
+    const holding = peek(source, { bytes: 1 })
+    source.data('ab')
+    source.fail(failure())
+    await expect(holding).rejects.toMatchObject({ kind: 'upstream_failed' })
+  })
+
   it('reports a failure between the handing over and the start after what had arrived', async () => {
     const holding = peek(source, { bytes: 1 })
     source.data('ab')

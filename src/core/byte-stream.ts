@@ -103,15 +103,14 @@ interface PeekRules {
 /**
  * Holds the beginning of a body back before anything is promised to the caller, so that an upstream which answers 200
  * and then fails can still become a proper error, or be replaced by another channel. Resolves when enough bytes are
- * there, the body has ended, or the grace time has passed; rejects when the body fails before that.
+ * there, the body has ended, or the grace time has passed; rejects when the body fails before that, or in the same turn.
  */
-export function peek(source: ByteSource, rules: PeekRules): Promise<PeekedSource> {
-  return new Promise((resolve, reject) => {
+export async function peek(source: ByteSource, rules: PeekRules): Promise<PeekedSource> {
+  const peeked = await new Promise<PeekedSource>((resolve) => {
     let grace: NodeJS.Timeout | undefined
-    const held = new PeekedSource(source, rules.bytes, (error) => {
+    const held = new PeekedSource(source, rules.bytes, () => {
       clearTimeout(grace)
-      if (error === undefined) resolve(held)
-      else reject(error)
+      resolve(held)
     })
     if (rules.graceMs !== undefined) {
       grace = setTimeout(() => {
@@ -120,6 +119,8 @@ export function peek(source: ByteSource, rules: PeekRules): Promise<PeekedSource
     }
     source.start(held)
   })
+  if (peeked.failure !== undefined) throw peeked.failure
+  return peeked
 }
 
 /** A body whose beginning is at hand. `start` delivers that beginning first; nothing is lost or reordered. */
@@ -134,8 +135,13 @@ export class PeekedSource implements ByteSource, ByteSink {
   constructor(
     private readonly source: ByteSource,
     private readonly enoughBytes: number,
-    private readonly settle: (error?: GatewayError) => void,
+    private readonly settle: () => void,
   ) {}
+
+  /** Of a body that has failed already. */
+  get failure(): GatewayError | undefined {
+    return this.outcome?.error
+  }
 
   /** The whole body, when it has ended already. */
   get complete(): Buffer | undefined {
@@ -163,7 +169,7 @@ export class PeekedSource implements ByteSource, ByteSink {
 
   fail(error: GatewayError): void {
     this.outcome = { error }
-    this.settle(error)
+    this.settle()
     this.sink?.fail(error)
   }
 
