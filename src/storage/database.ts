@@ -166,7 +166,7 @@ export abstract class Database {
    * they are, with PostgreSQL's `code`.
    */
   abstract run<Result>(work: (queries: Kysely<DatabaseSchema>) => Promise<Result>): Promise<Result>
-  /** The same inside one transaction. */
+  /** The same inside one transaction, which is run again when another one stood in its way: `work` does nothing but queries. */
   abstract transaction<Result>(work: (queries: Kysely<DatabaseSchema>) => Promise<Result>): Promise<Result>
   /**
    * Opens and migrates now. Rejects with `StoreUnusable`, whose message tells the operator what to do, or with

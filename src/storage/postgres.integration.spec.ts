@@ -2,8 +2,11 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
+import pg from 'pg'
 import { eventually, promised } from '../../test/support/eventually.js'
 import { startPostgres, type TestPostgres, type TestStore, testStore } from '../../test/support/stores.js'
+import { GatewayError } from '../core/errors.js'
+import { unusedPort } from '../../test/support/raw-upstream.js'
 import { StoreUnusable } from './database.js'
 
 let postgres: TestPostgres
@@ -112,6 +115,91 @@ describe('the store in PostgreSQL', () => {
     await isOpen
     expect(opened.readiness.isReady).toBe(true)
     expect(await one(opened)).toEqual([{ one: 1 }])
+  })
+
+  const setReadOnly = async (admin: TestStore, database: string, state: 'on' | 'off'): Promise<void> => {
+    // This one connection may still write.
+    await execute(
+      admin,
+      `set default_transaction_read_only = off; alter database ${database} set default_transaction_read_only = ${state}`,
+    )
+  }
+
+  it('is not ready on a server that only reads, and is back on connections that write', async () => {
+    const address = await postgres.emptyDatabase()
+    const database = new URL(address).pathname.slice(1)
+    const opened = store(address)
+    const write = (): Promise<unknown[]> => execute(opened, "update task set polls = 0 where id = 'none'")
+    await write()
+    const admin = store(url)
+    await setReadOnly(admin, database, 'on')
+    await execute(admin, `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${database}'`)
+    await eventually(() =>
+      write().then(
+        () => false,
+        (error: unknown) => error instanceof GatewayError,
+      ),
+    )
+    await eventually(() => opened.readiness.status === 'store_unreachable')
+    await expect(write()).rejects.toMatchObject(OVERLOADED)
+    await setReadOnly(admin, database, 'off')
+    await eventually(() => opened.readiness.isReady)
+    await write()
+    expect(opened.log().map(({ msg }) => msg)).toEqual(
+      expect.arrayContaining(['the store is lost', 'the store is back']),
+    )
+  })
+
+  it('is not ready on a database without its tables, and does not make new ones in their place', async () => {
+    const address = await postgres.emptyDatabase()
+    const opened = store(address)
+    await one(opened)
+    const admin = store(address)
+    await execute(admin, 'alter schema public rename to moved; create schema public')
+    await expect(execute(opened, 'select 1 from task')).rejects.toMatchObject(OVERLOADED)
+    await eventually(() => opened.readiness.status === 'store_unreachable')
+    await eventually(() => opened.log().some(({ msg }) => msg === 'the store cannot be opened'))
+    await expect(one(opened)).rejects.toMatchObject(OVERLOADED)
+    await admin.close()
+    const mender = new pg.Client({ connectionString: address })
+    await mender.connect()
+    expect((await mender.query("select 1 from pg_tables where schemaname = 'public'")).rowCount).toBe(0)
+    await mender.query('drop schema public; alter schema moved rename to public')
+    await mender.end()
+    await eventually(() => opened.readiness.isReady)
+    expect(await execute(opened, 'select 1 from task')).toEqual([])
+  })
+
+  it('is the first of several servers that writes', async () => {
+    const port = new URL(url).port
+    const [reading, writing] = [await postgres.emptyDatabase(), await postgres.emptyDatabase()].map(
+      (each) => new URL(each).pathname,
+    )
+    expect(reading).not.toBe(writing)
+    const dead = await unusedPort()
+    const opened = store(
+      `postgres://postgres@127.0.0.1:${dead},127.0.0.1:${port}${String(writing)}?target_session_attrs=read-write`,
+    )
+    expect(await one(opened)).toEqual([{ one: 1 }])
+  })
+
+  it('tries a transaction again that another one stood in the way of', async () => {
+    const opened = store(url)
+    const codes = ['40001', '40P01']
+    let attempts = 0
+    const result = await opened.database.transaction(async (queries) => {
+      attempts++
+      const code = codes[attempts - 1]
+      if (code !== undefined) {
+        await sql.raw(`do $$ begin raise exception 'collision' using errcode = '${code}'; end $$`).execute(queries)
+      }
+      return (await sql`select 1 as one`.execute(queries)).rows
+    })
+    expect([attempts, result]).toEqual([3, [{ one: 1 }]])
+    const never = opened.database.transaction((queries) =>
+      sql.raw(`do $$ begin raise exception 'collision' using errcode = '40P01'; end $$`).execute(queries),
+    )
+    await expect(never).rejects.toMatchObject({ kind: 'overloaded', details: { retryAfterSeconds: 1 } })
   })
 
   it('gives up on a server that has fallen silent, and finds it again', async () => {

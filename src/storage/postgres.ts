@@ -5,7 +5,7 @@ import { Kysely, type Migration, Migrator, PostgresDialect, sql } from 'kysely'
 import pg, { type PoolConfig } from 'pg'
 import type { Logger } from '../observability/logger.js'
 import { type DatabaseSchema, type OpenStore, type StoreEngine, StoreUnusable } from './database.js'
-import { isSilence } from './reconnecting-database.js'
+import { isUseless } from './reconnecting-database.js'
 
 /** Counts and milliseconds stay far below 2^53: they are read as numbers. Per pool, as the driver's own table is global. */
 const types = new pg.TypeOverrides()
@@ -37,6 +37,8 @@ interface PostgresAddress {
 /** A PostgreSQL server that any number of gateways share. */
 export class PostgresEngine implements StoreEngine {
   readonly isLocal = false
+  /** Whether this process has worked with the tables: from then on they are there, or it is another database. */
+  private wasOpen = false
 
   constructor(
     private readonly address: PostgresAddress,
@@ -45,19 +47,19 @@ export class PostgresEngine implements StoreEngine {
 
   async open(): Promise<OpenStore> {
     this.logger.debug('opening the store in PostgreSQL')
-    const server: PoolConfig = {
-      connectionString: this.address.url,
-      connectionTimeoutMillis: CONNECT_MS,
-      keepAlive: true,
-      keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
-      application_name: 'multi-model-gateway',
-    }
-    // Without limits: a migration of a large table takes its time, and so does waiting for the replica that is doing it.
-    await withOneConnection(server, async (queries) => {
-      await refuseOldVersion(queries)
-      await migrate(queries)
-    })
+    const server = await firstOf(serversOf(this.address.url), (candidate) => this.prepare(candidate))
+    this.wasOpen = true
     return new PostgresStore({ ...server, ...STATEMENT_LIMITS }, this.address.maxConnections)
+  }
+
+  /** Without limits: a migration of a large table takes its time, and so does waiting for the replica that is doing it. */
+  private prepare(server: PoolConfig): Promise<void> {
+    return withOneConnection(server, async (queries) => {
+      await refuseOldVersion(queries)
+      await refuseReadOnly(queries)
+      if (this.wasOpen) await refuseOtherDatabase(queries)
+      else await migrate(queries)
+    })
   }
 }
 
@@ -83,7 +85,7 @@ class PostgresStore implements OpenStore {
 
   /** A single connection may end for many reasons. One that is silent would go on blocking its place in the pool. */
   survives(error: unknown): Promise<boolean> {
-    if (isSilence(error)) return Promise.resolve(false)
+    if (isUseless(error)) return Promise.resolve(false)
     this.look ??= answers(this.server).finally(() => {
       this.look = undefined
     })
@@ -92,6 +94,61 @@ class PostgresStore implements OpenStore {
 
   close(): Promise<void> {
     return this.queries.destroy()
+  }
+}
+
+/** The hosts of an address, which may be several as in libpq: `postgres://user@one:5432,two/db`. */
+const HOSTS = /^(\w+:\/\/(?:[^@/?]*@)?)([^/?]+)(.*)$/s
+
+/** For each host of the address, how to connect to it. */
+function serversOf(url: string): readonly PoolConfig[] {
+  // An address without a host names a socket.
+  const [, start = '', hosts = '', rest = ''] = HOSTS.exec(url) ?? [url, url]
+  return hosts.split(',').map((host) => ({
+    connectionString: `${start}${host}${withoutTargets(rest)}`,
+    connectionTimeoutMillis: CONNECT_MS,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+    application_name: 'multi-model-gateway',
+  }))
+}
+
+/** `target_session_attrs` is libpq's: the gateway needs a server that writes whatever it says. */
+const withoutTargets = (rest: string): string =>
+  rest.replace(/([?&])target_session_attrs=[^&]*(?:&|$)/, '$1').replace(/[?&]$/, '')
+
+/** The first that can be prepared; rejects as the first that could not, which is the one that is meant to. */
+async function firstOf(
+  servers: readonly PoolConfig[],
+  prepare: (server: PoolConfig) => Promise<void>,
+): Promise<PoolConfig> {
+  const failures: unknown[] = []
+  for (const server of servers) {
+    try {
+      await prepare(server)
+      return server
+    } catch (error) {
+      failures.push(error)
+    }
+  }
+  throw failures[0]
+}
+
+/** As PostgreSQL would say it, so that it is treated alike: it is looked for until it writes, or another one does. */
+const asReported = (code: string, message: string): Error => Object.assign(new Error(message), { code })
+
+async function refuseReadOnly(queries: Kysely<DatabaseSchema>): Promise<void> {
+  const { rows } = await sql<{
+    value: string
+  }>`select current_setting('transaction_read_only') as value`.execute(queries)
+  if (rows[0]?.value === 'on') throw asReported('25006', 'the server is read-only')
+}
+
+/** Making the tables anew would hide that everything in them is gone. */
+async function refuseOtherDatabase(queries: Kysely<DatabaseSchema>): Promise<void> {
+  const migrations = await migratorOf(queries).getMigrations()
+  if (migrations.some(({ executedAt }) => executedAt === undefined)) {
+    throw asReported('42P01', 'the database has not the tables that it had: it is another one, or they were removed')
   }
 }
 
@@ -136,13 +193,7 @@ const FOLDER = fileURLToPath(new URL('../../migrations/', import.meta.url))
  * `StoreUnusable` when a newer version of the gateway has been here.
  */
 export async function migrate(queries: Kysely<DatabaseSchema>): Promise<void> {
-  const migrator = new Migrator({
-    db: queries,
-    provider: { getMigrations: readMigrations },
-    migrationTableName: 'migration',
-    migrationLockTableName: 'migration_lock',
-  })
-  const { error } = await migrator.migrateToLatest()
+  const { error } = await migratorOf(queries).migrateToLatest()
   if (error === undefined) return
   const missing = isNativeError(error) ? /previously executed migration (\S+) is missing/.exec(error.message) : null
   if (missing === null) throw isNativeError(error) ? error : new Error('the migrations failed', { cause: error })
@@ -151,6 +202,14 @@ export async function migrate(queries: Kysely<DatabaseSchema>): Promise<void> {
     { cause: error },
   )
 }
+
+const migratorOf = (queries: Kysely<DatabaseSchema>): Migrator =>
+  new Migrator({
+    db: queries,
+    provider: { getMigrations: readMigrations },
+    migrationTableName: 'migration',
+    migrationLockTableName: 'migration_lock',
+  })
 
 async function readMigrations(): Promise<Record<string, Migration>> {
   const names = (await readdir(FOLDER)).filter((name) => name.endsWith('.sql'))

@@ -9,15 +9,30 @@ import { Database, type DatabaseSchema, type OpenStore, type StoreEngine, StoreU
 /** What an error of the driver is about: the connection is gone, the server is busy, or it is the statement. */
 type StoreFailure = 'lost' | 'busy' | 'statement'
 
-/** PostgreSQL: connection exceptions (08…), shutdown, crash, starting up. Node: what sockets and resolvers say. */
+/**
+ * PostgreSQL: connection exceptions (08…), shutdown, crash, starting up; a server that only reads, and one without the tables or the
+ * database, as after a fail-over to another. Node: what sockets and resolvers say.
+ */
 const LOST_CODES =
-  /^(?:08\w{3}|57P0[1-5]|ECONN\w+|E(?:PIPE|TIMEDOUT|HOSTUNREACH|NETUNREACH|HOSTDOWN|ADDRNOTAVAIL|AI_AGAIN)|ENOTFOUND)$/
-/** Insufficient resources (53…: connections, memory, disk), statement timeout, lock timeout. */
-const BUSY_CODES = /^(?:53\w{3}|57014|55P03)$/
+  /^(?:08\w{3}|57P0[1-5]|25006|42P01|3D000|ECONN\w+|E(?:PIPE|TIMEDOUT|HOSTUNREACH|NETUNREACH|HOSTDOWN|ADDRNOTAVAIL|AI_AGAIN)|ENOTFOUND)$/
+/** Insufficient resources (53…: connections, memory, disk), statement timeout, lock timeout; collisions, as below. */
+const BUSY_CODES = /^(?:53\w{3}|57014|55P03|40001|40P01)$/
+/** Transactions that stood in each other's way, or would have waited for each other for ever: one of them goes again. */
+const COLLISION_CODES: ReadonlySet<string> = new Set(['40001', '40P01'])
+const MAXIMUM_ATTEMPTS = 3
+/** Another server, or another state of it: its connections are of no use, even once it writes again. */
+const NO_DATABASE = '3D000'
+const UNFIT_CODES: ReadonlySet<string> = new Set(['25006', '42P01', NO_DATABASE])
 
 /** The driver's own words; it gives these no code. */
 const SILENCE_WORDS = 'Query read timeout'
-const LOST_WORDS = ['Connection terminated', 'Client has encountered a connection error', 'Client was closed']
+const LOST_WORDS = [
+  'Connection terminated',
+  'Client has encountered a connection error',
+  'Client was closed',
+  'terminating connection',
+  'driver has already been destroyed',
+]
 const POOL_ENDED_WORDS = 'Cannot use a pool'
 const POOL_FULL_WORDS = 'timeout exceeded when trying to connect'
 
@@ -29,20 +44,38 @@ const MESSAGES = {
 /** Reads what the driver threw. */
 export function storeFailure(error: unknown): StoreFailure {
   if (!isNativeError(error)) return 'statement'
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
+  const code = codeOf(error)
   const says = (words: string): boolean => error.message.startsWith(words)
   if (LOST_CODES.test(code) || isSilence(error) || LOST_WORDS.some(says) || says(POOL_ENDED_WORDS)) return 'lost'
   if (BUSY_CODES.test(code) || says(POOL_FULL_WORDS)) return 'busy'
   return 'statement'
 }
 
+/** PostgreSQL's, or Node's. */
+const codeOf = (error: unknown): string =>
+  isNativeError(error) && 'code' in error && typeof error.code === 'string' ? error.code : ''
+
 /** True for a query that was given up on: its connection is still waiting for the answer. */
-export const isSilence = (error: unknown): boolean => isNativeError(error) && error.message.startsWith(SILENCE_WORDS)
+const isSilence = (error: unknown): boolean => isNativeError(error) && error.message.startsWith(SILENCE_WORDS)
+
+/** Whether no connection to the server is of use any more, although it may still answer. */
+export const isUseless = (error: unknown): boolean => isSilence(error) || UNFIT_CODES.has(codeOf(error))
 
 /** The caller's error; the cause is for the log. */
 export function storeOverloaded(failure: 'lost' | 'busy', cause: unknown): GatewayError {
   const { text, retryAfterSeconds } = MESSAGES[failure]
   return new GatewayError('overloaded', text, { cause, retryAfterSeconds })
+}
+
+/** Runs a transaction again that was undone for the sake of another one. */
+async function repeated<Result>(transaction: () => Promise<Result>): Promise<Result> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await transaction()
+    } catch (error) {
+      if (attempt === MAXIMUM_ATTEMPTS || !COLLISION_CODES.has(codeOf(error))) throw error
+    }
+  }
 }
 
 const LOST_RETRY_MS = 1_000
@@ -83,7 +116,7 @@ export class StoreDatabase extends Database implements OnApplicationShutdown {
   }
 
   transaction<Result>(work: (queries: Kysely<DatabaseSchema>) => Promise<Result>): Promise<Result> {
-    return this.run((queries) => queries.transaction().execute(work))
+    return this.run((queries) => repeated(() => queries.transaction().execute(work)))
   }
 
   async open(): Promise<void> {
@@ -123,6 +156,10 @@ export class StoreDatabase extends Database implements OnApplicationShutdown {
     return this.opening
   }
 
+  private get hasBeenOpen(): boolean {
+    return this.listeners === undefined
+  }
+
   private async openNow(): Promise<OpenStore> {
     try {
       const store = await this.engine.open()
@@ -133,7 +170,8 @@ export class StoreDatabase extends Database implements OnApplicationShutdown {
       this.markOpen()
       return store
     } catch (error) {
-      const isLost = storeFailure(error) === 'lost'
+      // A database that has never been there is a mistake in the configuration.
+      const isLost = storeFailure(error) === 'lost' && (this.hasBeenOpen || codeOf(error) !== NO_DATABASE)
       this.markDown(error, 'the store cannot be opened')
       this.openLater(isLost ? LOST_RETRY_MS : UNUSABLE_RETRY_MS)
       throw isLost ? storeOverloaded('lost', error) : unusable(error)

@@ -23,7 +23,7 @@ import { Readiness } from '../observability/readiness.js'
 import { RequestHooks } from '../observability/request-hooks.js'
 import { insertRecords, KyselyUsageRepository } from '../usage/usage.pg.js'
 import { Database, StoreUnusable } from './database.js'
-import { isSilence, storeFailure, storeOverloaded } from './reconnecting-database.js'
+import { isUseless, storeFailure, storeOverloaded } from './reconnecting-database.js'
 import { DatabaseModule } from './storage.module.js'
 
 describe('migrations', () => {
@@ -178,7 +178,7 @@ const withCode = (code: string): Error => Object.assign(new Error('said the serv
 describe('storeFailure', () => {
   it.each([
     ...['08000', '08006', '57P01', '57P02', '57P03', '57P05', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT'],
-    ...['EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN'],
+    ...['EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN', '25006', '42P01', '3D000'],
   ])('takes %s for a lost connection', (code) => {
     expect(storeFailure(withCode(code))).toBe('lost')
   })
@@ -189,29 +189,35 @@ describe('storeFailure', () => {
     'Client has encountered a connection error and is not queryable',
     'Cannot use a pool after calling end on the pool',
     'Query read timeout',
+    'terminating connection due to administrator command',
+    'driver has already been destroyed',
   ])('takes "%s" for a lost connection', (message) => {
     expect(storeFailure(new Error(message))).toBe('lost')
   })
 
-  it.each(['53100', '53200', '53300', '57014', '55P03'])('takes %s for a server that is busy', (code) => {
-    expect(storeFailure(withCode(code))).toBe('busy')
-  })
+  it.each(['53100', '53200', '53300', '57014', '55P03', '40001', '40P01'])(
+    'takes %s for a server that is busy',
+    (code) => {
+      expect(storeFailure(withCode(code))).toBe('busy')
+    },
+  )
 
   it('takes a pool without a free connection for busy, not for lost', () => {
     expect(storeFailure(new Error('timeout exceeded when trying to connect'))).toBe('busy')
   })
 
   it.each([
-    ...['23505', '42P01', '22003'].map((code) => [code, withCode(code)] as const),
+    ...['23505', '42703', '22003'].map((code) => [code, withCode(code)] as const),
     ['an error without a code', new Error('anything else')],
     ['what is no error', 'no error at all'],
   ])('takes %s for a fault of the statement', (_name, error) => {
     expect(storeFailure(error)).toBe('statement')
   })
 
-  it('knows a connection that is still waiting for its answer', () => {
-    expect(isSilence(new Error('Query read timeout'))).toBe(true)
-    expect(isSilence(withCode('ECONNRESET'))).toBe(false)
+  it('knows a connection that is still waiting for its answer, and one to a server that is of no use', () => {
+    expect(isUseless(new Error('Query read timeout'))).toBe(true)
+    expect(['25006', '42P01', '3D000'].map((code) => isUseless(withCode(code)))).toEqual([true, true, true])
+    expect(isUseless(withCode('ECONNRESET'))).toBe(false)
   })
 
   it.each(['lost', 'busy'] as const)('tells callers when to come back, and no more than that (%s)', (failure) => {
