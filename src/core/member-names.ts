@@ -1,3 +1,4 @@
+import { quoted } from './errors.js'
 import type { FieldError } from './validation-rules.js'
 
 /** A key may be as long as the body; what is said about it, and logged, is not. */
@@ -58,6 +59,6 @@ function ambiguous(name: string, other: string, path: string): FieldError {
   return {
     path: found,
     code: AMBIGUOUS_KEY,
-    message: `Invalid key '${found}': it differs from '${shownKey(other)}' only in case.`,
+    message: `Invalid key ${quoted(found)}: it differs from ${quoted(other)} only in case.`,
   }
 }
