@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
+import { cpuMs } from '../../test/support/eventually.js'
 import { foldCase, MemberNames } from './member-names.js'
 
 const LAST_CODE_POINT = 0x10ffff
@@ -29,6 +30,9 @@ describe('Names that are folded', () => {
     ['ΜΟΔΕΛ', 'μοδελ'],
     ['straße', 'straße'],
     ['dıs', 'dıs'],
+    ['GRÖSSE(cm)[]{}*+?.^$|\\', 'grösse(cm)[]{}*+?.^$|\\'],
+    ['名称[]', '名称[]'],
+    ['\ud800A', '\ud800a'],
   ])('%s is %s', (name, folded) => {
     expect(foldCase(name)).toBe(folded)
   })
@@ -59,6 +63,13 @@ describe('The names of one object', () => {
     expect(ambiguityOf('{"MODEL":1}', 'messages[1]')?.path).toBe('messages[1].MODEL')
     const long = 'x'.repeat(1000)
     expect(ambiguityOf(`{"${long}":1,"${long.toUpperCase()}":2}`)?.path).toBe('X'.repeat(64))
+  })
+
+  it('cost nothing where they are as long as a body', () => {
+    const long = '\u4e00\u00d6('.repeat(3_000_000)
+    const before = cpuMs()
+    expect(names.ambiguity({ [long]: 1 }, '')).toBeUndefined()
+    expect(cpuMs() - before).toBeLessThan(100)
   })
 
   it('are checked in time in proportion to their number', () => {
