@@ -161,13 +161,13 @@ describe('embedded', () => {
       },
     )
 
-    it('lets no other user into its directory', async () => {
+    it('lets no other user at its files', async () => {
       const whole = directory
       directory = await dataDirectory()
-      await chmod(directory, 0o775)
+      await chmod(join(directory, 'postgres'), 0o775)
       const opened = store()
       await opened.database.open()
-      expect((await stat(directory)).mode & 0o777).toBe(0o700)
+      expect((await stat(join(directory, 'postgres'))).mode & 0o777).toBe(0o700)
       await opened.close()
       await rm(directory, { recursive: true })
       directory = whole

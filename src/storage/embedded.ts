@@ -55,7 +55,10 @@ const POSTGRES_VERSION = '18'
 
 /** What is wrong with the files of a store, as far as they show it; undefined where nothing is. */
 async function visibleDamage(files: string): Promise<string | undefined> {
-  const text = await readFile(join(files, 'PG_VERSION'), 'utf8').catch(() => undefined)
+  const text = await readFile(join(files, 'PG_VERSION'), 'utf8').catch((error: unknown) => {
+    if (isNativeError(error) && 'code' in error && error.code === 'ENOENT') return undefined
+    throw error
+  })
   // PGlite would make a new store in place of the old one.
   if (text === undefined) return 'its file PG_VERSION is missing'
   const version = text.trim().slice(0, 16)
@@ -66,15 +69,10 @@ async function visibleDamage(files: string): Promise<string | undefined> {
 
 const ADVICE = 'Restore a backup of the directory, or move it away: a new store is made at the next start.'
 
-/** Closes a directory to other users; throws where it belongs to one of them. Windows has no such modes. */
-async function makePrivate(directory: string): Promise<void> {
-  if (process.platform === 'win32' || ((await stat(directory)).mode & OTHER_USERS) === 0) return
-  try {
-    await chmod(directory, 0o700)
-  } catch (cause) {
-    const message = `The store in ${directory} is open to other users: its mode must be 0700, and cannot be changed by this one.`
-    throw new StoreUnusable(message, { cause })
-  }
+/** Closes the files to other users; the directory around them may be a volume that belongs to another user. Windows has no modes. */
+async function makePrivate(files: string): Promise<void> {
+  if (process.platform === 'win32' || ((await stat(files)).mode & OTHER_USERS) === 0) return
+  await chmod(files, 0o700)
 }
 
 const EVERY_MS = 60_000
@@ -181,7 +179,6 @@ export class EmbeddedEngine implements StoreEngine {
   private async locked(): Promise<DirectoryLock> {
     try {
       await mkdir(this.directory, { recursive: true, mode: 0o700 })
-      await makePrivate(this.directory)
       return await lockDirectory(this.directory)
     } catch (error) {
       if (error instanceof StoreUnusable) throw error
@@ -201,7 +198,7 @@ export class EmbeddedEngine implements StoreEngine {
     } catch (error) {
       throw this.unusable('cannot be made', error)
     }
-    const damage = await visibleDamage(files)
+    const damage = await this.examined(files)
     if (damage !== undefined)
       throw new StoreUnusable(`The store in ${this.directory} cannot be opened: ${damage}. ${ADVICE}`)
     try {
@@ -211,6 +208,16 @@ export class EmbeddedEngine implements StoreEngine {
         `The store in ${this.directory} cannot be opened; its files are damaged, or memory is short. ${ADVICE}`,
         { cause },
       )
+    }
+  }
+
+  /** See `visibleDamage`; of files that this user alone may read. */
+  private async examined(files: string): Promise<string | undefined> {
+    try {
+      await makePrivate(files)
+      return await visibleDamage(files)
+    } catch (error) {
+      throw this.unusable('cannot be read, or closed to other users', error)
     }
   }
 
