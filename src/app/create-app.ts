@@ -3,10 +3,11 @@ import type { Socket } from 'node:net'
 import type { INestApplication } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger'
+import { KeyTable } from '../auth/key-table.js'
 import { ConfigStore, type ConfigurationOptions } from '../config/config-store.js'
 import type { GatewayConfig } from '../config/settings.js'
-import type { Dialect } from '../core/endpoint.js'
-import { attachContext, RequestContext, requestIdOf } from '../core/request-context.js'
+import type { Dialect, PathMatch } from '../core/endpoint.js'
+import { attachContext, newRequestId, REQUEST_ID_PREFIX, RequestContext, requestIdOf } from '../core/request-context.js'
 import { settleUsage } from '../core/usage.js'
 import { ERROR_FORMATS } from '../dialects/error-format.js'
 import { logRequest } from '../observability/access-log.js'
@@ -19,7 +20,7 @@ import { RequestGate } from '../overload/request-gate.js'
 import { callerAddress, rememberPeers } from '../server/client-address.js'
 import { GatewayExceptionFilter, sendError } from '../server/error-filter.js'
 import { GatewayHttpAdapter, type RequestStart } from '../server/http-adapter.js'
-import { originForm, pathOf, requestFault } from '../server/request-target.js'
+import { isKeyText, type KeyTest, maskedPath, originForm, pathOf, requestFault } from '../server/request-target.js'
 import { GatewayWsAdapter, type SocketLimits } from '../server/ws-adapter.js'
 import { AppModule } from './app.module.js'
 import { ENDPOINTS } from './capabilities.js'
@@ -66,7 +67,11 @@ export async function createApplication(options: ApplicationOptions): Promise<IN
   const { sandbox } = configuration
   const readiness = new Readiness()
   const hooks = new RequestHooks()
-  const settings = { current: options.config, admission: shareOfAdmission(options.config) }
+  const settings = {
+    current: options.config,
+    admission: shareOfAdmission(options.config),
+    isKey: (_text: string) => false,
+  }
   const admission = new Admission(() => settings.admission, { workers: workersIn(options.config) })
   const adapter: GatewayHttpAdapter = new GatewayHttpAdapter(
     requestStart({
@@ -99,6 +104,8 @@ export async function createApplication(options: ApplicationOptions): Promise<IN
   })
   await application.init()
   endStuckConnections(application)
+  const keys = application.get(KeyTable)
+  settings.isKey = (text) => keys.knows(text)
   rememberPeers(application.getHttpServer() as Server)
   return application
 }
@@ -119,13 +126,24 @@ function endStuckConnections(application: INestApplication): void {
   server.setTimeout(totalMs + STUCK_MARGIN_MS)
 }
 
+const shownId = (id: string, isKey: KeyTest): string =>
+  !id.startsWith(REQUEST_ID_PREFIX) && isKeyText(id, isKey) ? newRequestId() : id
+
+/** What is known of a path; of one that no template spells in full, the log shows no key that stands in it. */
+function shownMatch(path: string, isKey: KeyTest): PathMatch {
+  const match = ENDPOINTS.find(path)
+  if (match.loggedPath !== undefined || match.endpoints[0]?.path === path) return match
+  const shown = maskedPath(path, isKey)
+  return shown === path ? match : { ...match, loggedPath: shown }
+}
+
 interface RequestStartParts {
   readonly logging: Logging
   readonly sandbox: boolean
   readonly readiness: Readiness
   readonly hooks: RequestHooks
   readonly admission: Admission
-  readonly settings: { readonly current: GatewayConfig }
+  readonly settings: { readonly current: GatewayConfig; readonly isKey: KeyTest }
   readonly lastResponse: (socket: Socket) => ServerResponse | undefined
 }
 
@@ -138,13 +156,9 @@ function requestStart(parts: RequestStartParts): RequestStart {
     const path = pathOf(request.url)
     const decision = gate.check(path)
     if (decision !== 'let_in' && gate.refuseBarely(decision, path, request, response)) return false
-    const call = new RequestContext(
-      requestIdOf(request),
-      request.method ?? '',
-      path,
-      performance.now(),
-      ENDPOINTS.find(path),
-    )
+    const requestId = shownId(requestIdOf(request), settings.isKey)
+    const match = shownMatch(path, settings.isKey)
+    const call = new RequestContext(requestId, request.method ?? '', path, performance.now(), match)
     call.isExplained = settings.current.server.explainHeaders
     const memory = new BudgetLease(admission.memory, call)
     call.memory = memory

@@ -187,6 +187,12 @@ export class KeyTable {
     throw unauthorized(INVALID)
   }
 
+  /** Whether a text is a key of the gateway's own, past ones included: it belongs into no log. */
+  knows(text: string): boolean {
+    const digest = hash('sha256', text, 'hex')
+    return this.configured.callers.has(digest) || this.stored.lookUp(digest).status !== 'unknown' || this.isOurs(digest)
+  }
+
   /** Whether some channel passes the caller's own key on, so that an unknown key may still be served. */
   get acceptsUnknownKeys(): boolean {
     return this.configured.hasCallerChannel

@@ -48,8 +48,11 @@ export class ClientDisconnect {
 
 const ACCEPTABLE = /^[\x21-\x7e]{1,128}$/
 
+/** Of ids that the gateway or its balancer has made. */
+export const REQUEST_ID_PREFIX = 'req_'
+
 /** Random per process and counted within it: unique over all replicas, at a fraction of the cost of a random id each. */
-const PREFIX = `req_${randomBytes(10).toString('hex')}`
+const PREFIX = REQUEST_ID_PREFIX + randomBytes(10).toString('hex')
 let count = 0
 
 export const newRequestId = (): string => `${PREFIX}${(++count).toString(16).padStart(12, '0')}`

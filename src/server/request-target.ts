@@ -21,6 +21,24 @@ export function pathOf(target: string): string {
   return query === -1 ? target : target.slice(0, query)
 }
 
+/** Tells a key of the gateway's own. */
+export type KeyTest = (text: string) => boolean
+
+/** As vendors and this gateway issue them. */
+const KEY_LIKE = /^(?:sk|pk|rk|whsec)[-_][A-Za-z0-9*_-]{4,}/i
+const SHORTEST_KEY_CHARACTERS = 8
+
+/** Whether a text that a client chose is a key, typed where none belongs. */
+export const isKeyText = (text: string, isKey: KeyTest): boolean =>
+  text.length >= SHORTEST_KEY_CHARACTERS && (KEY_LIKE.test(text) || isKey(text))
+
+/** The path as a log may show it. */
+export const maskedPath = (path: string, isKey: KeyTest): string =>
+  path
+    .split('/')
+    .map((segment) => (isKeyText(segment, isKey) ? '[key]' : segment))
+    .join('/')
+
 /**
  * Why a request, its target in origin form, is refused before it is routed: balancers, this process and Express must see one path in
  * it. `undefined` where nothing is wrong.

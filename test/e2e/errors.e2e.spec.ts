@@ -470,6 +470,27 @@ describe('errors', () => {
     })
   })
 
+  describe('A key that is typed where none belongs', () => {
+    it.each([
+      ['a path', `/v1/${TEST_KEY}/models`, {}],
+      ['the id of a task', `/imggen/task/${TEST_KEY}/fetch`, {}],
+      ['a path, of a vendor', '/v1/models/sk-proj-abcdef0123456789', {}],
+      ['the user of an address', `http://user:${TEST_KEY}@gateway/v1/nothing`, {}],
+      ['a request id', '/v1/nothing', { 'x-request-id': TEST_KEY }],
+      ['a request id, of a vendor', '/v1/nothing', { 'x-request-id': 'sk-proj-abcdef0123456789' }],
+    ])('is not in the log: %s', async (_place, path, headers) => {
+      const { gateway } = lab
+      const written = gateway.logText().length
+      const lines = Object.entries({ host: 'gateway', connection: 'close', ...headers }).map(
+        ([name, value]) => `${name}: ${value}\r\n`,
+      )
+      expect(await answerTo(`GET ${path} HTTP/1.1\r\n${lines.join('')}\r\n`)).toMatch(/^HTTP\/1.1 40[14] /)
+      await eventually(() => gateway.logText().length > written)
+      expect(gateway.logText().slice(written)).toContain('"msg":"request"')
+      expect(gateway.logText()).not.toMatch(/test-gateway-key|sk-proj-abcdef/)
+    })
+  })
+
   describe('A request that others may read in another way', () => {
     it.each([
       'ftp://h/admin\\v1\\keys',
