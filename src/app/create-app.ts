@@ -7,7 +7,7 @@ import { KeyTable } from '../auth/key-table.js'
 import { ConfigStore, type ConfigurationOptions } from '../config/config-store.js'
 import type { GatewayConfig } from '../config/settings.js'
 import type { Dialect, PathMatch } from '../core/endpoint.js'
-import { attachContext, newRequestId, REQUEST_ID_PREFIX, RequestContext, requestIdOf } from '../core/request-context.js'
+import { attachContext, isOwnRequestId, newRequestId, RequestContext, requestIdOf } from '../core/request-context.js'
 import { settleUsage } from '../core/usage.js'
 import { ERROR_FORMATS } from '../dialects/error-format.js'
 import { logRequest } from '../observability/access-log.js'
@@ -20,7 +20,7 @@ import { RequestGate } from '../overload/request-gate.js'
 import { callerAddress, rememberPeers } from '../server/client-address.js'
 import { GatewayExceptionFilter, sendError } from '../server/error-filter.js'
 import { GatewayHttpAdapter, type RequestStart } from '../server/http-adapter.js'
-import { isKeyText, type KeyTest, maskedPath, originForm, pathOf, requestFault } from '../server/request-target.js'
+import { hasKey, type KeyTest, maskedPath, originForm, pathOf, requestFault } from '../server/request-target.js'
 import { GatewayWsAdapter, type SocketLimits } from '../server/ws-adapter.js'
 import { AppModule } from './app.module.js'
 import { ENDPOINTS } from './capabilities.js'
@@ -126,8 +126,7 @@ function endStuckConnections(application: INestApplication): void {
   server.setTimeout(totalMs + STUCK_MARGIN_MS)
 }
 
-const shownId = (id: string, isKey: KeyTest): string =>
-  !id.startsWith(REQUEST_ID_PREFIX) && isKeyText(id, isKey) ? newRequestId() : id
+const shownId = (id: string, isKey: KeyTest): string => (!isOwnRequestId(id) && hasKey(id, isKey) ? newRequestId() : id)
 
 /** What is known of a path; of one that no template spells in full, the log shows no key that stands in it. */
 function shownMatch(path: string, isKey: KeyTest): PathMatch {

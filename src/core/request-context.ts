@@ -48,11 +48,13 @@ export class ClientDisconnect {
 
 const ACCEPTABLE = /^[\x21-\x7e]{1,128}$/
 
-/** Of ids that the gateway or its balancer has made. */
-export const REQUEST_ID_PREFIX = 'req_'
+/** Of ids that the gateway and its balancer make: their form holds no key. */
+const OWN_ID = /^req_[0-9a-f-]{32,36}$/
+
+export const isOwnRequestId = (id: string): boolean => OWN_ID.test(id)
 
 /** Random per process and counted within it: unique over all replicas, at a fraction of the cost of a random id each. */
-const PREFIX = REQUEST_ID_PREFIX + randomBytes(10).toString('hex')
+const PREFIX = `req_${randomBytes(10).toString('hex')}`
 let count = 0
 
 export const newRequestId = (): string => `${PREFIX}${(++count).toString(16).padStart(12, '0')}`

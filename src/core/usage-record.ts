@@ -163,6 +163,8 @@ export interface ResponseUsage {
   readonly channelId: string
   /** As the caller named it; of a transcription, the model that made it, where the upstream has named one. */
   readonly model: string
+  /** Of a transcription: the model that the session was opened with. */
+  readonly sessionModel?: string
   /** `response`: one answer of the model. `input_transcription`: what the caller said, written down by another model. */
   readonly kind: 'response' | 'input_transcription'
   readonly units: Units

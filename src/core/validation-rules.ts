@@ -169,10 +169,10 @@ export const anyRecord: FieldRule = (value, path) => (isRecord(value) ? undefine
 
 /**
  * An object whose named members are judged; members without a rule travel on unjudged. A name that an upstream may take for that of
- * another member is refused.
+ * another member, or of one that is read elsewhere (`alsoRead`), is refused.
  */
-export const record = (members: Readonly<Record<string, FieldRule>>): FieldRule => {
-  const names = new MemberNames(Object.keys(members))
+export const record = (members: Readonly<Record<string, FieldRule>>, alsoRead: readonly string[] = []): FieldRule => {
+  const names = new MemberNames([...Object.keys(members), ...alsoRead])
   return (value, path) => {
     if (!isRecord(value)) return wrongType(path, 'an object', value)
     const ambiguity = names.ambiguity(value, path)

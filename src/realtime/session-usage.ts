@@ -134,8 +134,8 @@ export class SessionUsage {
       this.add(kind, units)
       this.hasEstimate ||= how.estimated
       call.log.usage = { units: this.sums(), estimated: this.hasEstimate }
-      const used = kind === 'input_transcription' ? (this.transcriptionModel ?? model) : model
-      recorder.record({ call, channelId, model: used, kind, units, ...how })
+      const models = kind === 'response' ? { model } : { model: this.transcriptionModel ?? model, sessionModel: model }
+      recorder.record({ call, channelId, ...models, kind, units, ...how })
     } catch (err) {
       logger.warn({ requestId, err }, 'usage not recorded')
     }

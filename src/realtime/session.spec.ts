@@ -272,7 +272,7 @@ describe('A realtime session', () => {
       const { usage } = DONE.response
       expect(entries).toEqual([
         { ...common, kind: 'response', units: usage },
-        { ...common, kind: 'input_transcription', units: { seconds: 2 } },
+        { ...common, kind: 'input_transcription', sessionModel: 'gpt-realtime', units: { seconds: 2 } },
         { ...common, kind: 'response', units: usage },
       ])
       expect(call.log.usage).toEqual({

@@ -24,19 +24,22 @@ export function pathOf(target: string): string {
 /** Tells a key of the gateway's own. */
 export type KeyTest = (text: string) => boolean
 
-/** As vendors and this gateway issue them. */
-const KEY_LIKE = /^(?:sk|pk|rk|whsec)[-_][A-Za-z0-9*_-]{4,}/i
+/** As vendors and this gateway issue secrets, wherever in a text one begins (`Bearer%20sk-…`, `key=sk-…`). */
+const SECRET = /(?:^|[^A-Za-z0-9]|%[0-9a-f]{2})(?:sk|rk_live|rk_test|whsec)[-_][A-Za-z0-9*_-]{8,}/i
 const SHORTEST_KEY_CHARACTERS = 8
+/** A digest is made of no longer text: a path may have 16 KiB, and the guard takes no longer key. */
+const LONGEST_KEY_CHARACTERS = 512
 
-/** Whether a text that a client chose is a key, typed where none belongs. */
-export const isKeyText = (text: string, isKey: KeyTest): boolean =>
-  text.length >= SHORTEST_KEY_CHARACTERS && (KEY_LIKE.test(text) || isKey(text))
+/** Whether a text that a client chose has a key, typed where none belongs. */
+export const hasKey = (text: string, isKey: KeyTest): boolean =>
+  text.length >= SHORTEST_KEY_CHARACTERS &&
+  (SECRET.test(text) || (text.length <= LONGEST_KEY_CHARACTERS && isKey(text)))
 
 /** The path as a log may show it. */
 export const maskedPath = (path: string, isKey: KeyTest): string =>
   path
     .split('/')
-    .map((segment) => (isKeyText(segment, isKey) ? '[key]' : segment))
+    .map((segment) => (hasKey(segment, isKey) ? '[key]' : segment))
     .join('/')
 
 /**

@@ -7,6 +7,7 @@ import { type DirectoryLock, lockDirectory, OTHER_USERS } from './data-lock.js'
 import { type DatabaseSchema, type OpenStore, type StoreEngine, StoreUnusable } from './database.js'
 import { PostgresWorker } from './embedded-worker.js'
 import { connectionPool, migrate } from './postgres.js'
+import { lacksTables } from './reconnecting-database.js'
 
 /**
  * The files of a new store are written over seconds. A process that is killed meanwhile leaves half a store, which PostgreSQL
@@ -170,8 +171,8 @@ export class EmbeddedEngine implements StoreEngine {
     return {
       queries,
       lost: worker.died,
-      // With its only connection the worker is gone, or silent for good.
-      survives: () => Promise.resolve(false),
+      // With its only connection the worker is gone, or silent for good. Files without a table stay without it.
+      survives: (cause) => Promise.resolve(lacksTables(cause)),
       close: () => (this.closing = close()),
     }
   }

@@ -183,6 +183,14 @@ describe('the store in PostgreSQL', () => {
     expect(await one(opened)).toEqual([{ one: 1 }])
   })
 
+  it('is the next of several servers where the first says nothing', async () => {
+    const proxy = await silenceableProxy(Number(new URL(url).port))
+    proxy.silence()
+    const { port, pathname } = new URL(url)
+    const opened = store(`postgres://postgres@127.0.0.1:${proxy.port},127.0.0.1:${port}${pathname}`)
+    expect(await one(opened)).toEqual([{ one: 1 }])
+  })
+
   it('tries a transaction again that another one stood in the way of', async () => {
     const opened = store(url)
     const codes = ['40001', '40P01']

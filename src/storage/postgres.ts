@@ -52,14 +52,15 @@ export class PostgresEngine implements StoreEngine {
     return new PostgresStore({ ...server, ...STATEMENT_LIMITS }, this.address.maxConnections)
   }
 
-  /** Without limits: a migration of a large table takes its time, and so does waiting for the replica that is doing it. */
-  private prepare(server: PoolConfig): Promise<void> {
-    return withOneConnection(server, async (queries) => {
+  private async prepare(server: PoolConfig): Promise<void> {
+    // A server that says nothing must not keep the next one of the address waiting.
+    await withOneConnection({ ...server, ...STATEMENT_LIMITS }, async (queries) => {
       await refuseOldVersion(queries)
       await refuseReadOnly(queries)
       if (this.wasOpen) await refuseOtherDatabase(queries)
-      else await migrate(queries)
     })
+    // Without limits: a migration of a large table takes its time, and so does waiting for the replica that is doing it.
+    if (!this.wasOpen) await withOneConnection(server, migrate)
   }
 }
 
@@ -117,7 +118,7 @@ function serversOf(url: string): readonly PoolConfig[] {
 const withoutTargets = (rest: string): string =>
   rest.replace(/([?&])target_session_attrs=[^&]*(?:&|$)/, '$1').replace(/[?&]$/, '')
 
-/** The first that can be prepared; rejects as the first that could not, which is the one that is meant to. */
+/** The first that can be prepared; rejects as the first that could not, unless another one shows a mistake of the operator. */
 async function firstOf(
   servers: readonly PoolConfig[],
   prepare: (server: PoolConfig) => Promise<void>,
@@ -131,7 +132,7 @@ async function firstOf(
       failures.push(error)
     }
   }
-  throw failures[0]
+  throw failures.find((failure) => failure instanceof StoreUnusable) ?? failures[0]
 }
 
 /** As PostgreSQL would say it, so that it is treated alike: it is looked for until it writes, or another one does. */
@@ -152,9 +153,10 @@ async function refuseOtherDatabase(queries: Kysely<DatabaseSchema>): Promise<voi
   }
 }
 
+/** Whether the server is there, and still one that writes. */
 async function answers(server: PoolConfig): Promise<boolean> {
   try {
-    await withOneConnection(server, (queries) => sql`select 1`.execute(queries))
+    await withOneConnection(server, refuseReadOnly)
     return true
   } catch {
     return false

@@ -22,7 +22,8 @@ const COLLISION_CODES: ReadonlySet<string> = new Set(['40001', '40P01'])
 const MAXIMUM_ATTEMPTS = 3
 /** Another server, or another state of it: its connections are of no use, even once it writes again. */
 const NO_DATABASE = '3D000'
-const UNFIT_CODES: ReadonlySet<string> = new Set(['25006', '42P01', NO_DATABASE])
+const NO_TABLE = '42P01'
+const UNFIT_CODES: ReadonlySet<string> = new Set(['25006', NO_TABLE, NO_DATABASE])
 
 /** The driver's own words; it gives these no code. */
 const SILENCE_WORDS = 'Query read timeout'
@@ -60,6 +61,9 @@ const isSilence = (error: unknown): boolean => isNativeError(error) && error.mes
 
 /** Whether no connection to the server is of use any more, although it may still answer. */
 export const isUseless = (error: unknown): boolean => isSilence(error) || UNFIT_CODES.has(codeOf(error))
+
+/** Whether a table is missing. */
+export const lacksTables = (error: unknown): boolean => codeOf(error) === NO_TABLE
 
 /** The caller's error; the cause is for the log. */
 export function storeOverloaded(failure: 'lost' | 'busy', cause: unknown): GatewayError {

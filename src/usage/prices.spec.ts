@@ -336,6 +336,7 @@ const PRICES = new PriceTable([
 ])
 
 const entry = (changes: Partial<UsageEntry> = {}): UsageEntry => ({
+  sessionModel: undefined,
   id: undefined,
   atMs: 1_800_000_000_000,
   requestId: 'req_1',

@@ -13,7 +13,7 @@ import {
   type UsageRecord,
 } from '../core/usage-record.js'
 import type { RequestOutcome } from '../observability/request-hooks.js'
-import type { PriceTable } from './prices.js'
+import type { Price, PriceTable } from './prices.js'
 
 /** Whether the operator wants usage stored: by saying so, or by naming a database or a key for the reports. */
 export const storesUsage = ({ usage, database, auth }: Pick<GatewayConfig, 'usage' | 'database' | 'auth'>): boolean =>
@@ -35,6 +35,8 @@ export interface UsageEntry {
   readonly kind: UsageKind
   readonly route: string
   readonly model: string | undefined
+  /** Has its price where `model` has none: configurations price transcriptions by the session's model, too. */
+  readonly sessionModel: string | undefined
   readonly usageClass: UsageClass
   readonly channelId: string | undefined
   readonly outcome: UsageOutcome
@@ -61,6 +63,7 @@ export function entryFromTask(task: EndedTask, prices: PriceTable): UsageEntry {
     kind: 'task',
     route,
     model,
+    sessionModel: undefined,
     usageClass: taskClass,
     channelId,
     outcome: hasSucceeded ? 'ok' : 'upstream_failed',
@@ -77,7 +80,7 @@ export function entryFromTask(task: EndedTask, prices: PriceTable): UsageEntry {
 
 /** What one answer, or one transcription, within a call leaves to be recorded. */
 export function entryFromResponse(
-  { call, channelId, model, kind, units, estimated, estimate, outcome = 'ok' }: ResponseUsage,
+  { call, channelId, model, sessionModel, kind, units, estimated, estimate, outcome = 'ok' }: ResponseUsage,
   prices: PriceTable,
 ): UsageEntry {
   const { requestId, caller, path, log } = call
@@ -90,6 +93,7 @@ export function entryFromResponse(
     kind,
     route: path,
     model,
+    sessionModel,
     usageClass: log.modelClass ?? 'realtime',
     channelId,
     outcome,
@@ -122,6 +126,7 @@ export function entryFromRequest(
     kind: 'request',
     route: call.path,
     model: billing.model ?? shortName(log.model),
+    sessionModel: undefined,
     usageClass: billing.model === undefined ? (log.modelClass ?? billing.usageClass) : billing.usageClass,
     channelId: log.channelId,
     outcome: outcomeWord(log.failure, outcome),
@@ -187,12 +192,14 @@ export function settledRecord(entry: UsageEntry, { units, pricing, cost }: Price
 
 const NOTHING: CountedUnits = {}
 
+const priceOf = ({ prices, channelId, kind }: UsageEntry, model: string | undefined): Price | undefined =>
+  model === undefined ? undefined : prices.find(model, channelId ?? '', kind)
+
 function priced(entry: UsageEntry, units: CountedUnits): Pick<PricedUse, 'pricing' | 'cost'> {
   const isUsed = hasCounts(units)
   // Usage in a form that is not understood must not be free.
   const isNotUnderstood = !isUsed && entry.usage !== undefined && hasFigures(entry.usage.units, units)
-  const price =
-    entry.model === undefined ? undefined : entry.prices.find(entry.model, entry.channelId ?? '', entry.kind)
+  const price = priceOf(entry, entry.model) ?? priceOf(entry, entry.sessionModel)
   const requests = entry.kind === 'request' && (isUsed || entry.outcome === 'ok') ? 1 : 0
   const cost = isNotUnderstood ? undefined : price?.costOf(units, requests)
   if (!isUsed && !isNotUnderstood && (cost === undefined || cost === '0')) return { pricing: 'free', cost: '0' }

@@ -67,7 +67,8 @@ describe('The usage queue', () => {
   it('has one of every answer of a session and every transcription in it, each at its own price', async () => {
     await begin({
       prices: [
-        { models: ['*'], kind: 'input_transcription', audioSeconds: '1' },
+        { models: ['gpt-realtime'], kind: 'input_transcription', audioSeconds: '1' },
+        { models: ['whisper-1'], kind: 'input_transcription', audioSeconds: '3' },
         { models: ['gpt-realtime'], promptTokens: '2', completionTokens: '0' },
       ],
     })
@@ -77,17 +78,25 @@ describe('The usage queue', () => {
     const common = { call, channelId: 'p1-main', model: 'gpt-realtime', estimated: false }
     const heard = { estimate: { output_tokens: 4 } }
     queue.record({ ...common, ...heard, kind: 'response', units: { input_tokens: 1_000_000, output_tokens: 3 } })
-    queue.record({ ...common, kind: 'input_transcription', units: { seconds: 2 } })
+    const transcription = { ...common, kind: 'input_transcription', sessionModel: 'gpt-realtime' } as const
+    // Without a price of its own it has that of the session's model.
+    queue.record({ ...transcription, model: 'other-transcribe', units: { seconds: 2 } })
+    queue.record({ ...transcription, model: 'whisper-1', units: { seconds: 2 } })
     call.log.usage = { units: { input_tokens: 1_000_000 }, estimated: false }
     Object.assign(call.log, { model: 'gpt-realtime' })
     hooks.over(call, { ...OK, status: 101 })
     expect(await lab.rows()).toMatchObject([
       { kind: 'response', cost: '2', requestId: 'req_1', keyId: 'team-a', estimated: '{"output_tokens":4}' },
-      { kind: 'input_transcription', cost: '2', units: { audioSeconds: 2 }, estimated: null },
+      { kind: 'input_transcription', cost: '2', model: 'other-transcribe', units: { audioSeconds: 2 } },
+      { kind: 'input_transcription', cost: '6', model: 'whisper-1', estimated: null },
       { kind: 'request', units: {}, pricing: 'free', outcome: 'ok' },
     ])
     const logged = lines.filter(({ msg }) => msg === 'usage')
-    expect(logged).toMatchObject([{ requestId: 'req_1', kind: 'response' }, { kind: 'input_transcription' }])
+    expect(logged).toMatchObject([
+      { requestId: 'req_1', kind: 'response' },
+      { kind: 'input_transcription' },
+      { kind: 'input_transcription' },
+    ])
   })
 
   it('goes on after a note that cannot be made a record', async () => {

@@ -381,7 +381,8 @@ describe('errors', () => {
         path: CHAT_PATH,
         body: chatText('Hello', { stream: true, n: 2 }),
       })
-      expect(errorOf({ text: eventsOf(answer.text).at(-1) ?? '' })).toMatchObject({ code: 'upstream_failed' })
+      expect(answer).toMatchObject({ status: 502 })
+      expect(errorOf(answer)).toMatchObject({ code: 'upstream_failed' })
     })
 
     it.each([
@@ -475,9 +476,11 @@ describe('errors', () => {
       ['a path', `/v1/${TEST_KEY}/models`, {}],
       ['the id of a task', `/imggen/task/${TEST_KEY}/fetch`, {}],
       ['a path, of a vendor', '/v1/models/sk-proj-abcdef0123456789', {}],
+      ['a path, as a header', '/v1/Bearer%20sk-proj-abcdef0123456789', {}],
+      ['a path, as a parameter', '/v1/key=sk-proj-abcdef0123456789', {}],
       ['the user of an address', `http://user:${TEST_KEY}@gateway/v1/nothing`, {}],
       ['a request id', '/v1/nothing', { 'x-request-id': TEST_KEY }],
-      ['a request id, of a vendor', '/v1/nothing', { 'x-request-id': 'sk-proj-abcdef0123456789' }],
+      ['a request id, of a vendor', '/v1/nothing', { 'x-request-id': 'req_sk-proj-abcdef0123456789' }],
     ])('is not in the log: %s', async (_place, path, headers) => {
       const { gateway } = lab
       const written = gateway.logText().length

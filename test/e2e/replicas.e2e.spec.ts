@@ -349,7 +349,7 @@ describe('replicas', () => {
         await setReadOnly(database.url, true)
         try {
           const ids = await chats(gateway, 60, 'read-only')
-          await eventually(() => gateway.logText().includes('usage waits: the store does not take it'))
+          await eventually(() => gateway.logText().includes('the store is lost'))
           expect(gateway.logText()).not.toContain('a usage record was refused by the store')
           await setReadOnly(database.url, false)
           await recordedSoon(gateway, () => ids.length)

@@ -267,9 +267,21 @@ describe('The model of a session', () => {
     ['type', '{"type":"input_audio_buffer.append","audio":"AAAA","type":"session.update"}'],
     ['response.Model', '{"type":"response.create","response":{"Model":"other"}}'],
     ['response.model', '{"type":"response.create","response":{"model":"other"}}'],
+    ['session.Type', '{"type":"session.update","session":{"Type":"transcription"}}'],
+    ['session.Audio', '{"type":"session.update","session":{"Audio":{"input":{}}}}'],
+    ['session.audio.Input', '{"type":"session.update","session":{"audio":{"Input":{}}}}'],
+    ['response.Output_modalities', '{"type":"response.create","response":{"Output_modalities":["text"]}}'],
   ])('cannot be named for an upstream alone, as %s in %s', (param, text) => {
     expect(refused(text, 'beta', { model }).param).toBe(param)
   })
+
+  it.each(['Voice', 'Turn_detection', 'Modalities', 'Max_response_output_tokens', 'Input_audio_transcription'])(
+    'has no other spelling of the other dialect beside it: %s',
+    (name) => {
+      const session = `{"type":"session.update","session":{"type":"realtime","${name}":null}}`
+      expect(refused(session, 'ga', { model })).toMatchObject({ param: `session.${name}`, code: 'ambiguous_key' })
+    },
+  )
 
   it('may be repeated by a response, and is not sent on', () => {
     expect(accepted(create('{"model":"voice-alias","instructions":"x"}'), 'ga', { model }).toString()).toBe(

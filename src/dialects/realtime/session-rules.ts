@@ -182,11 +182,35 @@ const betaInput = {
   turn_detection: turnDetection,
 }
 
+const gaFormat = optional(record({ type: oneOf(['audio/pcm', 'audio/pcmu', 'audio/pcma']), rate: optional(integer()) }))
+const gaOutputAudio = optional(
+  record({ format: gaFormat, voice: optional(anyOf('a string or an object', text(), anyRecord)), speed }),
+)
+const gaInputAudio = optional(
+  record({ format: gaFormat, transcription, noise_reduction: noiseReduction, turn_detection: turnDetection }),
+)
+const gaAudio = optional(record({ input: gaInputAudio, output: gaOutputAudio }))
+const gaResponseAudio = optional(record({ output: gaOutputAudio }))
+
+/** A session is translated to the upstream's dialect: no other spelling of that one's names may stand beside it. */
+const BOTH_DIALECTS = [
+  ...SESSION_SETTINGS.map(({ beta }) => beta),
+  'type',
+  'audio',
+  'modalities',
+  'output_modalities',
+  'temperature',
+  'max_output_tokens',
+  'max_response_output_tokens',
+]
+const session = (members: Readonly<Record<string, FieldRule>>): FieldRule => record(members, BOTH_DIALECTS)
+
 export const betaSession: FieldRule = required(
-  record({
+  session({
     model: anything,
     ...betaOutput,
     ...betaInput,
+    audio: gaAudio,
     instructions,
     speed,
     tools,
@@ -195,12 +219,15 @@ export const betaSession: FieldRule = required(
   }),
 )
 
-export const betaTranscriptionSession: FieldRule = required(record({ model: anything, ...betaInput, modalities }))
+export const betaTranscriptionSession: FieldRule = required(
+  session({ model: anything, ...betaInput, modalities, audio: gaAudio }),
+)
 
 export const betaResponse: FieldRule = optional(
-  record({
+  session({
     model: anything,
     ...betaOutput,
+    audio: gaResponseAudio,
     instructions,
     tools,
     tool_choice: toolChoice,
@@ -211,20 +238,13 @@ export const betaResponse: FieldRule = optional(
   }),
 )
 
-const gaFormat = optional(record({ type: oneOf(['audio/pcm', 'audio/pcmu', 'audio/pcma']), rate: optional(integer()) }))
-const gaOutputAudio = optional(
-  record({ format: gaFormat, voice: optional(anyOf('a string or an object', text(), anyRecord)), speed }),
-)
-const gaInputAudio = optional(
-  record({ format: gaFormat, transcription, noise_reduction: noiseReduction, turn_detection: turnDetection }),
-)
-
 export const gaSession: FieldRule = required(
-  record({
+  session({
     model: anything,
     type: required(oneOf(['realtime', 'transcription'])),
     output_modalities: modalities,
-    audio: optional(record({ input: gaInputAudio, output: gaOutputAudio })),
+    audio: gaAudio,
+    input_audio_transcription: transcription,
     instructions,
     tools,
     tool_choice: toolChoice,
@@ -233,10 +253,10 @@ export const gaSession: FieldRule = required(
 )
 
 export const gaResponse: FieldRule = optional(
-  record({
+  session({
     model: anything,
     output_modalities: modalities,
-    audio: optional(record({ output: gaOutputAudio })),
+    audio: gaResponseAudio,
     instructions,
     tools,
     tool_choice: toolChoice,

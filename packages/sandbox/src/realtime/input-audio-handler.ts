@@ -45,6 +45,7 @@ async function transcribeInput(
   }
   item.fields = withFirstPart(item, { transcript })
   const usage = isWhisper ? durationUsage(item) : tokenUsage(item, prompt, transcript)
+  sender.record.noteServed(usage, textOf(transcription['model']))
   await sender.send(COMPLETED, { ...place, transcript, usage, ...logprobs(words, wantsLogprobs) })
 }
 

@@ -47,10 +47,10 @@ export class RealtimeRecord {
 
   /**
    * What the client is charged for: as an event says, or would have said of a response that was cut off.
-   * A failed one is charged for with nothing.
+   * A failed one is charged for with nothing, a transcription by its own model.
    */
-  noteServed(usage: unknown): void {
-    this.served.add(this.model, transcriptUnits(usage))
+  noteServed(usage: unknown, model = this.model): void {
+    this.served.add(model, transcriptUnits(usage))
   }
 
   noteSent(type: string): void {
@@ -63,8 +63,6 @@ export class RealtimeRecord {
     if (this.committed.length > REMEMBERED_EVENTS) this.committed.shift()
   }
 }
-
-const HEARD = 'conversation.item.input_audio_transcription.completed'
 
 /** GA deltas are padded, so that their lengths tell nothing about the words. */
 const PADDING = 'Jq8ZtW3mYc5VxKpR'
@@ -98,7 +96,6 @@ export class EventSender {
   async sendAs(type: string, fields: JsonObject): Promise<boolean> {
     this.record.noteSent(type)
     if (type === 'response.done') this.record.noteServed(fieldOf(fields['response'], 'usage'))
-    if (type === HEARD) this.record.noteServed(fields['usage'])
     const eventId = this.newId('event')
     // The two generations put their first two keys in a different order.
     const head = this.dialect === 'ga' ? { type, event_id: eventId } : { event_id: eventId, type }
