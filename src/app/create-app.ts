@@ -16,6 +16,7 @@ import { Readiness } from '../observability/readiness.js'
 import { RequestHooks, outcomeOf } from '../observability/request-hooks.js'
 import { Admission, shareOfAdmission, workersIn } from '../overload/admission.js'
 import { BudgetLease } from '../overload/memory-budget.js'
+import { CallerAtDoor, doorHeadersOf } from '../overload/caller-at-door.js'
 import { RequestGate } from '../overload/request-gate.js'
 import { callerAddress, rememberPeers } from '../server/client-address.js'
 import { GatewayExceptionFilter, sendError } from '../server/error-filter.js'
@@ -71,6 +72,7 @@ export async function createApplication(options: ApplicationOptions): Promise<IN
     current: options.config,
     admission: shareOfAdmission(options.config),
     isKey: (_text: string) => false,
+    keyIdOf: (_token: string): string | undefined => undefined,
   }
   const admission = new Admission(() => settings.admission, { workers: workersIn(options.config) })
   const adapter: GatewayHttpAdapter = new GatewayHttpAdapter(
@@ -106,6 +108,7 @@ export async function createApplication(options: ApplicationOptions): Promise<IN
   endStuckConnections(application)
   const keys = application.get(KeyTable)
   settings.isKey = (text) => keys.knows(text)
+  settings.keyIdOf = (token) => keys.idOf(token)
   rememberPeers(application.getHttpServer() as Server)
   return application
 }
@@ -142,18 +145,28 @@ interface RequestStartParts {
   readonly readiness: Readiness
   readonly hooks: RequestHooks
   readonly admission: Admission
-  readonly settings: { readonly current: GatewayConfig; readonly isKey: KeyTest }
+  readonly settings: {
+    readonly current: GatewayConfig
+    readonly isKey: KeyTest
+    readonly keyIdOf: (token: string) => string | undefined
+  }
   readonly lastResponse: (socket: Socket) => ServerResponse | undefined
 }
 
 /** Admits requests; creates each request's context, and its log line when the response is over. */
 function requestStart(parts: RequestStartParts): RequestStart {
   const { logging, sandbox, readiness, hooks, admission, settings, lastResponse } = parts
-  const gate = new RequestGate(admission, () => !sandbox && !readiness.isLeaving, lastResponse, dialectOf)
+  const callers = new CallerAtDoor(
+    (token) => settings.keyIdOf(token),
+    () => settings.current.server.trustedProxies,
+  )
+  const mayBeBare = (): boolean => !sandbox && !readiness.isLeaving
+  const gate = new RequestGate(admission, mayBeBare, lastResponse, dialectOf, (headers) => callers.of(headers))
   return (request: IncomingMessage, response: ServerResponse): boolean => {
     request.url = originForm(request.url ?? '')
     const path = pathOf(request.url)
-    const decision = gate.check(path)
+    const sharer = callers.of(doorHeadersOf(request))
+    const decision = gate.check(path, sharer)
     if (decision !== 'let_in' && gate.refuseBarely(decision, path, request, response)) return false
     const requestId = shownId(requestIdOf(request), settings.isKey)
     const match = shownMatch(path, settings.isKey)
@@ -169,12 +182,9 @@ function requestStart(parts: RequestStartParts): RequestStart {
     // Clients with kept-alive connections must find another replica for their next request.
     if (readiness.isLeaving) call.responseHeaders['connection'] = 'close'
     let isOver = false
-    // A pipelined response has no socket until its turn, and gets no `close` if the client disconnects before.
-    const waitsForItsTurn = response.socket === null
     const finish = (): void => {
       if (isOver) return
       isOver = true
-      if (waitsForItsTurn) request.socket.removeListener('close', finish)
       if (!response.writableFinished && response.statusCode !== SWITCHING_PROTOCOLS) call.disconnect.abort()
       settleUsage(call.log)
       const outcome = outcomeOf(call, response)
@@ -184,10 +194,9 @@ function requestStart(parts: RequestStartParts): RequestStart {
       logRequest(call, outcome, logging)
       hooks.over(call, outcome)
       memory.close()
-      if (decision === 'let_in') gate.end(path)
+      if (decision === 'let_in') gate.end(path, sharer)
     }
     response.on('close', finish)
-    if (waitsForItsTurn) request.socket.on('close', finish)
     if (decision !== 'let_in') {
       gate.refuse(decision, call, request, response)
       return false

@@ -193,6 +193,15 @@ export class KeyTable {
     return this.configured.callers.has(digest) || this.stored.lookUp(digest).status !== 'unknown' || this.isOurs(digest)
   }
 
+  /** The id of a key that is valid now. Never throws. */
+  idOf(token: string): string | undefined {
+    const digest = hash('sha256', token, 'hex')
+    const configured = this.configured.callers.get(digest)
+    if (configured !== undefined) return configured.keyId
+    const found = this.lookUpStored(digest)
+    return found.status === 'valid' ? found.key.id : undefined
+  }
+
   /** Whether some channel passes the caller's own key on, so that an unknown key may still be served. */
   get acceptsUnknownKeys(): boolean {
     return this.configured.hasCallerChannel

@@ -120,6 +120,8 @@ export interface MemoryLease {
 
 /** Memory reserved for a body that is being received. */
 export interface ArrivingBody {
+  /** Called when it has lost its place to others, as it made no progress; nothing is counted for it then. */
+  onEvicted: (() => void) | undefined
   /** Called for received bytes; false when the budget is exceeded. Bytes beyond the maximum are neither kept nor counted. */
   arrived(bytes: number): boolean
   /** Called at the end of the body. `keptBytes` stay in memory and count until the request is over. */

@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
+import fc from 'fast-check'
 import { parseConfig } from '../../test/support/config.js'
 import { dialectOf } from '../../test/support/endpoints.js'
 import type { AdmissionSection } from '../config/settings.js'
+import { capacityOfPlaces, FairShare, type Sharer } from '../core/fair-share.js'
 import { renderError } from '../dialects/error-format.js'
 import { Admission, REFUSAL_REASONS, shareOfAdmission } from './admission.js'
 import {
@@ -12,7 +14,11 @@ import {
   type MemoryReading,
   readProcessMemory,
 } from './load-monitor.js'
+import { networkOf } from './caller-at-door.js'
+import { fairPart } from './fair-turns.js'
 import { refusalError, Refusals, RequestGate } from './request-gate.js'
+
+const ANYONE = { keyId: 'anyone' }
 
 describe('A new request', () => {
   const SETTINGS: AdmissionSection = {
@@ -55,11 +61,11 @@ describe('A new request', () => {
     }
 
     judge(): string | undefined {
-      return this.admission.check(this.nowMs)
+      return this.admission.check(this.nowMs, ANYONE)
     }
 
     begin(times: number): void {
-      for (let begun = 0; begun < times; begun++) this.admission.begin()
+      for (let begun = 0; begun < times; begun++) this.admission.begin(ANYONE)
     }
 
     /** Time in which nothing is done. */
@@ -90,17 +96,20 @@ describe('A new request', () => {
     expect(machine.judge()).toBeUndefined()
     machine.begin(1)
     expect([machine.judge(), machine.admission.underWay]).toEqual(['concurrency', 2])
-    machine.admission.end()
+    machine.admission.end(ANYONE)
     expect(machine.judge()).toBeUndefined()
   })
 
   it('is one of sixteen at once while memory is short, and of all when it is not any more', () => {
     const machine = new Machine()
-    machine.begin(15)
+    machine.begin(13)
     machine.memoryShare = 0.95
     machine.rest(1_000)
     expect(machine.judge()).toBeUndefined()
     machine.begin(1)
+    // The last two are for those that hold few.
+    expect(machine.judge()).toBe('memory')
+    for (const keyId of ['a', 'b']) machine.admission.begin({ keyId })
     expect(machine.judge()).toBe('memory')
     machine.memoryShare = 0.85
     machine.rest(1_000)
@@ -171,6 +180,111 @@ describe('the share of one worker', () => {
   })
 })
 
+describe('Callers that share', () => {
+  const FLOOD = { keyId: 'flood' }
+  const address = (host: string): Sharer => ({ keyId: 'caller', member: host })
+
+  /**
+   * Seconds of overload: turns of twenty milliseconds, in which each of the callers sends so many requests and each admitted one takes half a
+   * millisecond. Returns how many of all requests of each were served, in the second half of the time.
+   */
+  function served(callers: readonly (readonly [Sharer, (turn: number) => number])[], seconds = 10): number[] {
+    let nowMs = 1_000
+    const load = new EventLoopLoad(() => ({ loopDelayHighMs: 100, loopDelayLowMs: 10 }), nowMs)
+    const counts = callers.map(() => ({ asked: 0, served: 0 }))
+    const beginMs = nowMs
+    for (let turn = 0; nowMs < beginMs + seconds * 1_000; turn++) {
+      const startedAtMs = nowMs
+      for (const [index, [sharer, perTurn]] of callers.entries()) {
+        for (let sent = 0; sent < perTurn(turn); sent++) {
+          const isIn = load.admits(nowMs, sharer)
+          nowMs += isIn ? 0.5 : 0.01
+          const count = counts[index]
+          if (count === undefined || nowMs < beginMs + seconds * 500) continue
+          count.asked++
+          if (isIn) count.served++
+        }
+      }
+      const workedMs = nowMs - startedAtMs
+      nowMs = Math.max(nowMs, startedAtMs + 20) + load.intervalMs
+      load.turned(nowMs, nowMs - startedAtMs - workedMs, workedMs)
+    }
+    return counts.map((count) => count.served / count.asked)
+  }
+
+  it('are all served that ask for a tenth of their part, whatever one with a key sends', () => {
+    const rare = (turn: number): number => Number(turn % 10 === 0)
+    const [flood = 1, ...others] = served([
+      [FLOOD, () => 1_000],
+      [{ keyId: 'a' }, rare],
+      [{ keyId: 'b' }, rare],
+    ])
+    expect(others).toEqual([1, 1])
+    expect(flood).toBeLessThan(0.2)
+  })
+
+  it('are served by their keys whatever a flood of addresses sends, and by their address beside one of them', () => {
+    const rare = (turn: number): number => Number(turn % 10 === 0)
+    expect(
+      served([
+        [address('6.6.6.6'), () => 1_000],
+        [{ keyId: 'a' }, rare],
+        [address('10.0.0.1'), rare],
+      ]).slice(1),
+    ).toEqual([1, 1])
+    const invented = Array.from({ length: 500 }, (_, index) => [address(`6.6.${index}.1`), () => 2] as const)
+    const [key = 0] = served([[{ keyId: 'a' }, rare], ...invented], 4)
+    expect(key).toBe(1)
+  })
+
+  it('have the same where they ask for the same, and leave what they do not ask for to others', () => {
+    const [one = 0, other = 0, modest = 0] = served([
+      [FLOOD, () => 60],
+      [{ keyId: 'a' }, () => 60],
+      [{ keyId: 'b' }, () => 4],
+    ])
+    expect(modest).toBeGreaterThan(0.95)
+    expect(one / other).toBeGreaterThan(0.7)
+    expect(one / other).toBeLessThan(1.4)
+  })
+
+  it('get no more than they ask for, and share the rest equally', () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat(1_000), { minLength: 1, maxLength: 20 }), fc.nat(5_000), (wanted, total) => {
+        const part = fairPart(wanted, total)
+        const given = wanted.reduce((sum, amount) => sum + Math.min(amount, part), 0)
+        const all = wanted.reduce((sum, amount) => sum + amount, 0)
+        expect(given).toBeCloseTo(Math.min(total, all), 6)
+      }),
+    )
+  })
+
+  it.each([
+    ['192.0.2.1', '192.0.2.1'],
+    ['::ffff:192.0.2.1', '::ffff:192.0.2.1'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
+    ['2001:db8::1', '2001:db8:0:0'],
+    ['::1', '0:0:0:0'],
+  ])('are told apart by the network of their address: %s is of %s', (given, network) => {
+    expect(networkOf(given)).toBe(network)
+  })
+
+  it('leave places free for those that hold few', () => {
+    const places = new FairShare(() => capacityOfPlaces(80, 0.5))
+    const taken = (sharer: Sharer): number => {
+      let count = 0
+      while (places.take(sharer)) count++
+      return count
+    }
+    expect(taken(FLOOD)).toBe(70)
+    expect(taken({ keyId: 'a' })).toBe(10)
+    for (let ended = 0; ended < 35; ended++) places.count(FLOOD, -1)
+    expect(places.take(FLOOD)).toBe(true)
+    for (let ended = 0; ended < 10; ended++) places.count(FLOOD, -1)
+    expect([taken({ keyId: 'a' }), places.held]).toEqual([30, 66])
+  })
+})
+
 describe('loop load', () => {
   const WATERMARKS = { loopDelayHighMs: 100, loopDelayLowMs: 10 }
   const TURNS_TO_RECOVER = 60
@@ -191,7 +305,7 @@ describe('loop load', () => {
     const startedAtMs = nowMs
     let admitted = 0
     for (let index = 0; index < requests; index++) {
-      const isIn = load.admits(nowMs)
+      const isIn = load.admits(nowMs, ANYONE)
       if (isIn) admitted++
       nowMs += isIn ? costMs : costMs / 100
     }
@@ -484,6 +598,7 @@ describe('request door', () => {
       () => true,
       () => undefined,
       dialectOf,
+      () => ANYONE,
       () => nowMs,
     )
   }
@@ -491,20 +606,24 @@ describe('request door', () => {
   describe('A turn that has room for one more request', () => {
     it('gives it to the first that comes', () => {
       const door = busyDoor()
-      expect([door.check(CHAT), door.check(CHAT)]).toEqual(['let_in', 'loop_delay'])
+      expect([door.check(CHAT, ANYONE), door.check(CHAT, ANYONE)]).toEqual(['let_in', 'loop_delay'])
     })
 
     it.each(['/health/live', '/health/ready', '/admin/v1/keys'])(
       'does not give it to %s, which is let in anyway',
       (path) => {
         const door = busyDoor()
-        expect([door.check(path), door.check(CHAT), door.check(CHAT)]).toEqual(['let_in', 'let_in', 'loop_delay'])
+        expect([door.check(path, ANYONE), door.check(CHAT, ANYONE), door.check(CHAT, ANYONE)]).toEqual([
+          'let_in',
+          'let_in',
+          'loop_delay',
+        ])
       },
     )
 
     it('gives it to no caller in place of operators beyond those that are let in at once', () => {
       const door = busyDoor()
-      const operators = Array.from({ length: 6 }, () => door.check('/admin/v1/keys'))
+      const operators = Array.from({ length: 6 }, () => door.check('/admin/v1/keys', ANYONE))
       expect(operators).toEqual(['let_in', 'let_in', 'let_in', 'let_in', 'let_in', 'loop_delay'])
     })
   })
@@ -512,7 +631,7 @@ describe('request door', () => {
   describe('A probe', () => {
     it('is let in however many there are, and none is counted as refused', () => {
       const door = busyDoor()
-      const verdicts = Array.from({ length: 50 }, () => door.check('/health/live'))
+      const verdicts = Array.from({ length: 50 }, () => door.check('/health/live', ANYONE))
       expect(new Set(verdicts)).toEqual(new Set(['let_in']))
       expect(door.isRefusing).toBe(false)
     })

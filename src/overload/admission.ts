@@ -1,4 +1,5 @@
 import type { AdmissionSection, GatewayConfig } from '../config/settings.js'
+import { capacityOfPlaces, FairShare, type Sharer } from '../core/fair-share.js'
 import { MemoryBudget } from './memory-budget.js'
 import { collectGarbage, EventLoopLoad, MemoryLoad, type MemoryReading, readProcessMemory } from './load-monitor.js'
 
@@ -54,11 +55,12 @@ interface AdmissionGauges {
  */
 export class Admission {
   readonly memory: MemoryBudget
+  /** Requests let in whose response is not over, open streams and sockets included. */
+  readonly places: FairShare
   readonly #refused: Record<RefusalReason, number> = { concurrency: 0, loop_delay: 0, memory: 0 }
   readonly #loop: EventLoopLoad
   readonly #memoryLoad: MemoryLoad
   readonly #nowMs: () => number
-  #underWay = 0
   #maximum: number
   readonly #workedMs: () => number
   #memoryReadAtMs = Number.NEGATIVE_INFINITY
@@ -80,6 +82,7 @@ export class Admission {
     this.#loop = new EventLoopLoad(settings, this.#nowMs())
     this.#memoryLoad = new MemoryLoad(settings, readMemory, collect)
     this.#maximum = settings().concurrentRequests
+    this.places = new FairShare(() => capacityOfPlaces(this.#maximum, settings().callerShare), this.#nowMs)
   }
 
   get loop(): EventLoopLoad {
@@ -90,9 +93,8 @@ export class Admission {
     return this.#memoryLoad
   }
 
-  /** Requests let in whose response is not over, open streams and sockets included. */
   get underWay(): number {
-    return this.#underWay
+    return this.places.held
   }
 
   /** Requests refused since the start, by reason. */
@@ -101,21 +103,21 @@ export class Admission {
   }
 
   /** Why a new request cannot be served now; undefined when it can. The refusing part calls `noteRefusal`. */
-  check(nowMs: number): RefusalReason | undefined {
-    if (this.#underWay >= this.#maximum) return this.#memoryLoad.isHigh ? 'memory' : 'concurrency'
-    return this.#loop.admits(nowMs) ? undefined : 'loop_delay'
+  check(nowMs: number, sharer: Sharer): RefusalReason | undefined {
+    if (!this.places.allows(sharer, 1)) return this.#memoryLoad.isHigh ? 'memory' : 'concurrency'
+    return this.#loop.admits(nowMs, sharer) ? undefined : 'loop_delay'
   }
 
   countRefusal(reason: RefusalReason): void {
     this.#refused[reason]++
   }
 
-  begin(): void {
-    this.#underWay++
+  begin(sharer: Sharer): void {
+    this.places.count(sharer, 1)
   }
 
-  end(): void {
-    this.#underWay--
+  end(sharer: Sharer): void {
+    this.places.count(sharer, -1)
   }
 
   /** Looks at the event loop and at the memory from here on. */

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import type { DoorHeaders } from './caller-at-door.js'
 import { type OnReadOpts, Socket, type SocketConstructorOpts } from 'node:net'
 
 /** As much as Node reads at once. */
@@ -52,7 +53,7 @@ function findSlots(): Slots | undefined {
 const SLOTS = findSlots()
 
 /** What a refusal has to know of a request. */
-export interface SimpleRequest {
+export interface SimpleRequest extends DoorHeaders {
   /** Without query. */
   readonly path: string
   /** The caller's own `x-request-id`, of characters that need no escaping anywhere; '' when it sent none. */
@@ -75,13 +76,16 @@ const ODD =
 const LENGTH = /\ncontent-length:[\t ]*([^\r]*)/i
 const DIGITS = /^\d{1,9}[\t ]*$/
 const REQUEST_ID = /\nx-request-id:[\t ]*([^\r]*)/i
+const AUTHORIZATION = /\nauthorization:[\t ]*([^\r]*)/i
+const API_KEY = /\nx-api-key:[\t ]*([^\r]*)/i
+const FORWARDED_FOR = /\nx-forwarded-for:[\t ]*([^\r]*)/i
 const PLAIN_ID = /^(?:[\w.:-]{1,128}[\t ]*)?$/
 
 /**
  * Reads bytes that are exactly one whole, ordinary HTTP/1.1 request; undefined for everything else, however slightly it
  * departs from that: only what every parser in front would take for one request may be answered without the server's own.
  */
-export function readSimpleRequest(bytes: Buffer): SimpleRequest | undefined {
+export function readSimpleRequest(bytes: Buffer, peer?: string): SimpleRequest | undefined {
   const headEnd = bytes.indexOf(HEAD_END)
   if (headEnd === -1 || headEnd > MAXIMUM_HEAD_BYTES) return undefined
   const head = bytes.toString('latin1', 0, headEnd)
@@ -90,7 +94,16 @@ export function readSimpleRequest(bytes: Buffer): SimpleRequest | undefined {
   const length = LENGTH.exec(head)?.[1] ?? '0'
   const isWhole = DIGITS.test(length) && bytes.length === headEnd + HEAD_END.length + Number(length)
   const requestId = REQUEST_ID.exec(head)?.[1] ?? ''
-  return isWhole && PLAIN_ID.test(requestId) ? { path, requestId: requestId.trimEnd() } : undefined
+  if (!isWhole || !PLAIN_ID.test(requestId)) return undefined
+  const valueOf = (header: RegExp): string | undefined => header.exec(head)?.[1]?.trimEnd()
+  return {
+    path,
+    requestId: requestId.trimEnd(),
+    authorization: valueOf(AUTHORIZATION),
+    apiKey: valueOf(API_KEY),
+    forwardedFor: valueOf(FORWARDED_FOR),
+    peer,
+  }
 }
 
 /** The request gate as `FastReject` uses it. */
@@ -152,7 +165,7 @@ export class FastReject {
   private readonly read = (bytes: Buffer): void => {
     const { gate, socket } = this
     const isBetween = socket.writableLength === 0 && gate.lastResponse(socket) === undefined
-    const request = isBetween && gate.isRefusing ? readSimpleRequest(bytes) : undefined
+    const request = isBetween && gate.isRefusing ? readSimpleRequest(bytes, socket.remoteAddress) : undefined
     if (request === undefined) {
       this.#lower()
       this.parse(Buffer.from(bytes))

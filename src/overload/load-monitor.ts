@@ -1,6 +1,8 @@
 import { totalmem } from 'node:os'
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import type { Sharer } from '../core/fair-share.js'
+import { FairTurns } from './fair-turns.js'
 
 interface MemoryWatermarks {
   /** Absent = what the machine or its container has, without what documents may use. */
@@ -145,7 +147,7 @@ const SHEDDING_INTERVAL_MS = 1
  * Judges by the event loop whether a new request can still be served promptly. One turn of the loop takes every socket
  * that is ready, so under too many requests the turns become longer and longer, and everybody waits for whole turns. When
  * they stay above the high watermark, or a burst is too large for one turn, new requests have a budget of each turn: those
- * that come while it is used up are refused, in the order they came. The budget shrinks while turns last longer than the
+ * that come while it is used up are refused, but for callers that had less than their part (`FairTurns`). The budget shrinks while turns last longer than the
  * high watermark, for instance by streams that were admitted before, and grows while they are below the low one. A turn is only
  * as long as the process worked in it: one that waited for a processor others had does not work faster by refusing. All
  * times are on one clock, in milliseconds.
@@ -163,6 +165,7 @@ export class EventLoopLoad {
   #budgetMs: number
   #isShedding = false
   #delayMs = 0
+  readonly #turns = new FairTurns()
 
   constructor(
     private readonly watermarks: () => EventLoopWatermarks,
@@ -188,13 +191,15 @@ export class EventLoopLoad {
     return Math.min(CALM_INTERVAL_MS, this.watermarks().loopDelayHighMs / 5)
   }
 
-  /** Whether this turn has room for one more request. */
-  admits(nowMs: number): boolean {
+  /** Whether this turn has room for one more request, of a caller that may go before others. */
+  admits(nowMs: number, sharer: Sharer): boolean {
     const isFree = this.#admitted < (this.#isShedding ? FREE_IN_SHEDDING : FREE_IN_CALM)
-    if (!isFree && nowMs - this.#turnStartedAtMs > this.#budgetMs) {
+    const isUsedUp = !isFree && nowMs - this.#turnStartedAtMs > this.#budgetMs
+    if (isUsedUp && !this.#turns.takesTurn(sharer)) {
       this.#refused++
       return false
     }
+    this.#turns.count(sharer)
     this.#admitted++
     return true
   }
@@ -204,6 +209,7 @@ export class EventLoopLoad {
     const { loopDelayHighMs, loopDelayLowMs } = this.watermarks()
     this.#delayMs = Math.max(0, nowMs - this.#turnStartedAtMs - sleptMs)
     this.#workedInWindowMs += workedMs
+    this.#turns.tick(nowMs)
     this.#noteTurn(Math.min(this.#delayMs, workedMs) > loopDelayHighMs)
     const isSlow = this.#slowTurns >= SLOW_TURNS && this.#slowMs >= SLOW_MS
     if (this.#refused > 0 || isSlow) this.#shed(nowMs, loopDelayLowMs)

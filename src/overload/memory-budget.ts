@@ -1,4 +1,5 @@
 import { type Caller, ownerOf } from '../core/caller.js'
+import { capacityOfBytes, FairShare, type Sharer } from '../core/fair-share.js'
 import type { ArrivingBody, MemoryLease } from '../core/quota.js'
 
 /** Bytes that one request holds. */
@@ -9,40 +10,45 @@ export interface MemoryHolder {
   isOver: boolean
 }
 
-/** First reservation of a body of unknown length; it grows by doubling. */
-const FIRST_BYTES = 262_144
+/** What is reserved ahead of the bytes that have arrived of a body, whatever length it announces: announcing costs nothing. */
+const STEP_BYTES = 65_536
 
-/** How long an announced length is believed; afterwards a body counts with what has arrived of it. */
-const BELIEVED_MS = 5_000
+/** Bodies up to this length, as nearly all JSON has, find room that longer ones leave free. */
+const SMALL_BYTES = 65_536
+const LARGE_SHARE = 7 / 8
 
-/**
- * The reservation of a body that is being received. Its announced length is reserved, so that a body that was accepted is
- * received to its end; but only for some seconds, as stalled senders would otherwise block all others.
- */
+/** A body of which less than this arrives in that time is stalled, and loses its place to those that need it. */
+const PROGRESS_BYTES = 16_384
+const PROGRESS_MS = 5_000
+
+/** The reservation of a body that is being received: what has arrived, and a step ahead. */
 class CountedBody implements ArrivingBody {
+  onEvicted: (() => void) | undefined
   #keptBytes = 0
   #arrivedBytes = 0
-  #isBelieved = true
+  #progressBytes = 0
+  #progressAtMs: number
 
   constructor(
-    private readonly budget: Pick<MemoryBudget, 'take' | 'giveBack' | 'forget'>,
+    private readonly budget: Pick<MemoryBudget, 'take' | 'giveBack' | 'forget' | 'nowMs'>,
     private readonly holder: MemoryHolder,
+    /** Of the body as a whole: no more than announced, and no more than is kept of any. */
     private readonly maximumBytes: number,
-    private readonly startedAtMs: number,
-  ) {}
+  ) {
+    this.#progressAtMs = budget.nowMs()
+  }
 
   /** Called once, before anything arrives; false when there is no room. */
-  reserve(announcedBytes: number | undefined): boolean {
-    return this.#grow(Math.min(announcedBytes ?? FIRST_BYTES, this.maximumBytes))
+  reserve(): boolean {
+    return this.#grow(Math.min(STEP_BYTES, this.maximumBytes))
   }
 
   arrived(bytes: number): boolean {
+    this.#noteProgress(bytes)
     this.#arrivedBytes = Math.min(this.#arrivedBytes + bytes, this.maximumBytes)
-    const missingBytes = this.#arrivedBytes - this.#keptBytes
-    if (missingBytes <= 0) return true
-    const doubled = Math.min(this.#keptBytes, this.maximumBytes - this.#keptBytes)
-    if (this.#isBelieved && doubled > missingBytes && this.#grow(doubled)) return true
-    return this.#grow(missingBytes)
+    if (this.#arrivedBytes <= this.#keptBytes) return true
+    const aheadBytes = Math.min(this.#arrivedBytes + STEP_BYTES, this.maximumBytes)
+    return this.#grow(aheadBytes - this.#keptBytes) || this.#grow(this.#arrivedBytes - this.#keptBytes)
   }
 
   end(keptBytes: number = this.#arrivedBytes): void {
@@ -51,109 +57,66 @@ class CountedBody implements ArrivingBody {
     this.#keptBytes = keptBytes
   }
 
-  isLate(nowMs: number): boolean {
-    return nowMs - this.startedAtMs > BELIEVED_MS
+  isStalled(nowMs: number): boolean {
+    return nowMs - this.#progressAtMs > PROGRESS_MS
   }
 
-  /** Counts with what has arrived from here on; whether that makes room. */
-  disbelieve(): boolean {
-    this.#isBelieved = false
-    const sparedBytes = this.#keptBytes - this.#arrivedBytes
-    if (sparedBytes <= 0) return false
-    this.budget.giveBack(this.holder, sparedBytes)
+  /** Counts with what has arrived. */
+  giveBackStep(): void {
+    this.budget.giveBack(this.holder, this.#keptBytes - this.#arrivedBytes)
     this.#keptBytes = this.#arrivedBytes
-    return true
+  }
+
+  /** Ends the request that it belongs to, which gives back all it holds. */
+  evict(): void {
+    this.end(0)
+    this.onEvicted?.()
+  }
+
+  #noteProgress(bytes: number): void {
+    this.#progressBytes += bytes
+    if (this.#progressBytes < PROGRESS_BYTES) return
+    this.#progressBytes = 0
+    this.#progressAtMs = this.budget.nowMs()
   }
 
   #grow(bytes: number): boolean {
-    if (!this.budget.take(this.holder, bytes)) return false
+    if (!this.budget.take(this.holder, bytes, this.maximumBytes)) return false
     this.#keptBytes += bytes
     return true
   }
 }
 
-/** How long a refused caller is remembered: a caller above its share gets no more meanwhile. */
-const WAITING_MS = 10_000
-
-/** A budget shared by several holders. */
-interface SharedBytes {
-  readonly totalBytes: number
-  /** Held by all of them together. */
-  readonly heldBytes: number
-  /** What one holder may hold while others ask. */
-  readonly shareBytes: number
-}
-
-/** Held bytes by name, and the last name that was refused, so that no holder takes everything while others ask. */
-class BytesInFlightShares {
-  readonly #held = new Map<string, number>()
-  #waiting: string | undefined
-  #waitingUntilMs = 0
-
-  constructor(private readonly nowMs: () => number) {}
-
-  count(name: string, bytes: number): void {
-    const held = this.heldBy(name) + bytes
-    if (held === 0) this.#held.delete(name)
-    else this.#held.set(name, held)
-  }
-
-  heldBy(name: string): number {
-    return this.#held.get(name) ?? 0
-  }
-
-  /** Whether the holder may take more; one within its share that finds no room is remembered. */
-  allow(name: string, bytes: number, { totalBytes, heldBytes, shareBytes }: SharedBytes): boolean {
-    const ownBytes = this.heldBy(name)
-    const isWithinShare = ownBytes === 0 || ownBytes + bytes <= shareBytes
-    const fits = heldBytes + bytes <= totalBytes
-    if (!fits && isWithinShare) this.#remember(name)
-    return fits && (isWithinShare || !this.othersAsk(name))
-  }
-
-  /** Whether a holder, or one that is about to take, is not the only one. */
-  othersAsk(name: string): boolean {
-    if (this.#held.size > (this.#held.has(name) ? 1 : 0)) return true
-    return this.#waiting !== undefined && this.#waiting !== name && this.nowMs() < this.#waitingUntilMs
-  }
-
-  #remember(name: string): void {
-    this.#waiting = name
-    this.#waitingUntilMs = this.nowMs() + WAITING_MS
-  }
-}
-
 interface MemoryBudgetLimits {
   readonly bytesInFlight: number
-  /** Of `bytesInFlight`, what one caller may hold while others ask. */
+  /** Of `bytesInFlight`, what one caller may hold. */
   readonly callerShare: number
 }
 
 /**
  * The bytes that a process holds in memory for its callers: bodies on their way to upstreams and answers on their way to
- * slow readers. No caller takes all of it while others ask. Callers with bearers of their own count together as one caller
- * beside the keys, as bearers can be invented; among themselves each has a share of that.
+ * slow readers. No caller takes more than its share of it (`FairShare`), but for a single body.
  */
 export class MemoryBudget {
-  #bytes = 0
-  readonly #keys: BytesInFlightShares
-  readonly #strangers: BytesInFlightShares
+  readonly share: FairShare
   /** Digests cost more than the rest of the counting. */
-  readonly #strangerNames = new WeakMap<Caller, string>()
+  readonly #strangers = new WeakMap<Caller, Sharer>()
   /** In the order they began. */
   readonly #arriving = new Set<CountedBody>()
   #refused = 0
 
   constructor(
-    private readonly limits: () => MemoryBudgetLimits,
-    private readonly nowMs: () => number = () => performance.now(),
+    limits: () => MemoryBudgetLimits,
+    readonly nowMs: () => number = () => performance.now(),
   ) {
-    this.#keys = new BytesInFlightShares(nowMs)
-    this.#strangers = new BytesInFlightShares(nowMs)
+    this.share = new FairShare(() => {
+      const { bytesInFlight, callerShare } = limits()
+      return capacityOfBytes(bytesInFlight, callerShare)
+    }, nowMs)
   }
 
   get bytes(): number {
-    return this.#bytes
+    return this.share.held
   }
 
   /** How often there was no room. */
@@ -161,10 +124,12 @@ export class MemoryBudget {
     return this.#refused
   }
 
-  /** Takes bytes for a call, until they are given back or the call is over; false when there is no room for them. */
-  take(holder: MemoryHolder, bytes: number): boolean {
-    const hasRoom = this.#hasRoom(holder, bytes) || (this.#disbelieve() && this.#hasRoom(holder, bytes))
-    if (!hasRoom) return this.#refuse()
+  /**
+   * Takes bytes for a call, until they are given back or the call is over; false when there is no room for them. `wholeBytes`: of the body that
+   * they are a part of.
+   */
+  take(holder: MemoryHolder, bytes: number, wholeBytes = bytes): boolean {
+    if (!this.#hasRoom(holder, bytes, wholeBytes) && !this.#makeRoom(holder, bytes, wholeBytes)) return this.#refuse()
     this.add(holder, bytes)
     return true
   }
@@ -173,7 +138,7 @@ export class MemoryBudget {
   add(holder: MemoryHolder, bytes: number): void {
     if (holder.isOver) return
     holder.heldBytes += bytes
-    this.#count(holder.caller, bytes)
+    this.share.count(this.#sharerOf(holder.caller), bytes)
   }
 
   /** Gives back what a call holds, at most this much of it. */
@@ -181,7 +146,7 @@ export class MemoryBudget {
     const given = Math.min(bytes, holder.heldBytes)
     if (given === 0) return
     holder.heldBytes -= given
-    this.#count(holder.caller, -given)
+    this.share.count(this.#sharerOf(holder.caller), -given)
   }
 
   /** Gives everything back; the call takes nothing any more. */
@@ -195,8 +160,8 @@ export class MemoryBudget {
    * `maximumBytes`; undefined when there is none.
    */
   reserve(holder: MemoryHolder, announcedBytes: number | undefined, maximumBytes: number): CountedBody | undefined {
-    const body = new CountedBody(this, holder, maximumBytes, this.nowMs())
-    if (!body.reserve(announcedBytes)) return undefined
+    const body = new CountedBody(this, holder, Math.min(announcedBytes ?? maximumBytes, maximumBytes))
+    if (!body.reserve()) return undefined
     this.#arriving.add(body)
     return body
   }
@@ -211,49 +176,33 @@ export class MemoryBudget {
     return false
   }
 
-  #hasRoom({ caller, heldBytes: ownBytes }: MemoryHolder, bytes: number): boolean {
+  #hasRoom({ caller, heldBytes: begun }: MemoryHolder, bytes: number, wholeBytes: number): boolean {
     // The only holder gets what it asks for: a body larger than the budget could otherwise never be received.
-    if (this.#bytes === ownBytes) return true
-    const { bytesInFlight, callerShare } = this.limits()
-    const shareBytes = callerShare * bytesInFlight
-    if (this.#bytes + bytes <= shareBytes) return true
-    if (caller.bearer !== undefined && !this.#strangerHasRoom(caller, bytes)) return false
-    return this.#keys.allow(caller.keyId, bytes, { totalBytes: bytesInFlight, heldBytes: this.#bytes, shareBytes })
+    if (this.bytes === begun) return true
+    const limit = wholeBytes <= SMALL_BYTES ? Infinity : this.share.capacity().total * LARGE_SHARE
+    return this.share.allows(this.#sharerOf(caller), bytes, { limit, begun })
   }
 
-  #strangerHasRoom(caller: Caller, bytes: number): boolean {
-    const heldBytes = this.#keys.heldBy(caller.keyId)
-    if (heldBytes === 0) return true
-    const { bytesInFlight, callerShare } = this.limits()
-    const totalBytes = this.#keys.othersAsk(caller.keyId) ? callerShare * bytesInFlight : bytesInFlight
-    const shareBytes = callerShare * totalBytes
-    return this.#strangers.allow(this.#strangerName(caller), bytes, { totalBytes, heldBytes, shareBytes })
-  }
-
-  #strangerName(caller: Caller): string {
-    let name = this.#strangerNames.get(caller)
-    if (name === undefined) {
-      name = ownerOf(caller)
-      this.#strangerNames.set(caller, name)
-    }
-    return name
-  }
-
-  /** Takes back reservations of bodies that stall; whether there were any. */
-  #disbelieve(): boolean {
+  /** Takes it from bodies that are stalled: first what is reserved ahead of them, then their places. */
+  #makeRoom(holder: MemoryHolder, bytes: number, wholeBytes: number): boolean {
     const nowMs = this.nowMs()
-    let wasAny = false
-    for (const body of this.#arriving) {
-      if (!body.isLate(nowMs)) break
-      wasAny = body.disbelieve() || wasAny
+    const stalled = [...this.#arriving].filter((body) => body.isStalled(nowMs))
+    for (const body of stalled) body.giveBackStep()
+    for (const body of stalled) {
+      if (this.#hasRoom(holder, bytes, wholeBytes)) return true
+      body.evict()
     }
-    return wasAny
+    return stalled.length > 0 && this.#hasRoom(holder, bytes, wholeBytes)
   }
 
-  #count(caller: Caller, bytes: number): void {
-    this.#bytes += bytes
-    this.#keys.count(caller.keyId, bytes)
-    if (caller.bearer !== undefined) this.#strangers.count(this.#strangerName(caller), bytes)
+  #sharerOf(caller: Caller): Sharer {
+    if (caller.bearer === undefined) return caller
+    let sharer = this.#strangers.get(caller)
+    if (sharer === undefined) {
+      sharer = { keyId: caller.keyId, member: ownerOf(caller) }
+      this.#strangers.set(caller, sharer)
+    }
+    return sharer
   }
 }
 

@@ -1,11 +1,13 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Dialect } from '../core/endpoint.js'
+import type { Sharer } from '../core/fair-share.js'
 import { GatewayError } from '../core/errors.js'
 import { type RequestContext, newRequestId, requestIdOf } from '../core/request-context.js'
 import { renderError } from '../dialects/error-format.js'
 import { sendError, endResponse } from '../server/error-filter.js'
 import type { Admission, RefusalReason } from './admission.js'
+import type { DoorHeaders } from './caller-at-door.js'
 import { FastReject, type FastRejectGate, type SimpleRequest } from './fast-reject.js'
 
 interface RefusalForm {
@@ -121,6 +123,7 @@ export class RequestGate implements FastRejectGate {
     private readonly mayBeBare: () => boolean,
     readonly lastResponse: (socket: Socket) => ServerResponse | undefined,
     private readonly dialectOf: (path: string) => Dialect,
+    private readonly sharerOf: (headers: DoorHeaders) => Sharer,
     private readonly nowMs: () => number = () => performance.now(),
   ) {}
 
@@ -128,19 +131,19 @@ export class RequestGate implements FastRejectGate {
     return this.mayBeBare() && this.nowMs() - this.lastRefusalAtMs < REFUSING_MS
   }
 
-  /** Called once for each request, with its path. An admitted request is under way until `end`. */
-  check(path: string): GateDecision {
-    const reason = this.isLettingIn ? undefined : this.reasonFor(path)
+  /** Called once for each request, with its path and caller. An admitted request is under way until `end`. */
+  check(path: string, sharer: Sharer): GateDecision {
+    const reason = this.isLettingIn ? undefined : this.reasonFor(path, sharer)
     this.isLettingIn = false
     if (reason !== undefined) return reason
-    this.admission.begin()
+    this.admission.begin(sharer)
     if (path.startsWith(OPERATORS_PATHS)) this.operatorsUnderWay++
     return 'let_in'
   }
 
   /** Called once for each request that was let in, when its response is over. */
-  end(path: string): void {
-    this.admission.end()
+  end(path: string, sharer: Sharer): void {
+    this.admission.end(sharer)
     if (path.startsWith(OPERATORS_PATHS)) this.operatorsUnderWay--
   }
 
@@ -169,8 +172,8 @@ export class RequestGate implements FastRejectGate {
     sendError(refusalError(reason), call, request, response)
   }
 
-  refusalText({ path, requestId }: SimpleRequest): string | undefined {
-    const reason = this.reasonFor(path)
+  refusalText({ path, requestId, ...headers }: SimpleRequest): string | undefined {
+    const reason = this.reasonFor(path, this.sharerOf(headers))
     if (reason === undefined) return undefined
     return this.refusals.wireText(this.dialectOf(path), reason, requestId === '' ? newRequestId() : requestId)
   }
@@ -181,10 +184,10 @@ export class RequestGate implements FastRejectGate {
     this.isLettingIn = false
   }
 
-  private reasonFor(path: string): RefusalReason | undefined {
+  private reasonFor(path: string, sharer: Sharer): RefusalReason | undefined {
     if (this.isLetInAnyway(path)) return undefined
     const nowMs = this.nowMs()
-    const reason = this.admission.check(nowMs)
+    const reason = this.admission.check(nowMs, sharer)
     if (reason === undefined) return undefined
     this.admission.countRefusal(reason)
     this.lastRefusalAtMs = nowMs

@@ -129,9 +129,15 @@ export class GatewayHttpAdapter extends ExpressAdapter {
       app,
       (request) => isFree(this.lastResponse(request.socket)) && this.upgradeTaker?.wants(request) === true,
     )
-    const serve = (request: IncomingMessage, response: ServerResponse): void => {
-      ;(request.socket as Duplex as RespondedSocket)[LAST_RESPONSE] = response
+    const handleRequest = (request: IncomingMessage, response: ServerResponse): void => {
       if (this.startRequest(request, response) !== false) handle(request, response)
+    }
+    const serve = (request: IncomingMessage, response: ServerResponse): void => {
+      const socket = request.socket as RespondedSocket
+      const previous = socket[LAST_RESPONSE]
+      socket[LAST_RESPONSE] = response
+      if (previous === undefined || isFree(previous)) handleRequest(request, response)
+      else serveAfter(previous, socket, () => handleRequest(request, response))
     }
     const server = new UpgradableServer(
       {
@@ -186,7 +192,9 @@ export class GatewayHttpAdapter extends ExpressAdapter {
 /** Stands on the socket itself: each entry of a weak map is looked at by every collection of the young heap. */
 const LAST_RESPONSE = Symbol('lastAnswer')
 
-type RespondedSocket = Duplex & { [LAST_RESPONSE]?: ServerResponse | undefined }
+const WAITING = Symbol('waitingRequests')
+
+type RespondedSocket = Duplex & { [LAST_RESPONSE]?: ServerResponse | undefined; [WAITING]?: number }
 
 /**
  * An idle connection would otherwise keep all of its last call, its body included: memory for each of thousands of
@@ -201,6 +209,26 @@ function forgetResponse(socket: RespondedSocket): void {
 /** A socket whose last answer is still being sent cannot be given away; an upgrade that does not wait is a request. */
 const isFree = (last: ServerResponse | undefined): boolean =>
   last === undefined || (last.writableFinished && last.socket === null)
+
+/** Of requests that wait on one connection; a client with more is not read on. */
+const MAXIMUM_WAITING = 8
+
+/**
+ * Requests that a client sends before it has the response to the one before (pipelining) are served one after the other, each in a turn of the
+ * event loop of its own: one connection must not fill the gateway. One whose client leaves before its turn is never begun.
+ */
+function serveAfter(previous: ServerResponse, socket: RespondedSocket, work: () => void): void {
+  socket[WAITING] = (socket[WAITING] ?? 0) + 1
+  if (socket[WAITING] > MAXIMUM_WAITING) socket.pause()
+  previous.once('close', () => {
+    setImmediate(() => {
+      socket[WAITING] = (socket[WAITING] ?? 1) - 1
+      if (socket.destroyed) return
+      if (socket[WAITING] === 0) socket.resume()
+      work()
+    })
+  })
+}
 
 function relayExpress(): Express {
   const app = express()

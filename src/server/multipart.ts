@@ -7,7 +7,7 @@ import type { ArrivingBody } from '../core/quota.js'
 import { type RequestContext, clientDisconnected, contextOf, countReceived } from '../core/request-context.js'
 import { MultipartField, SpooledFile, UploadedFile } from '../core/spooled-file.js'
 import { asGatewayError, boundaryOf, malformed, parseForm, PartObserver } from './multipart-parser.js'
-import { bodyTooLarge, memoryFull } from './read-body.js'
+import { bodyTooLarge, memoryFull, onEviction } from './read-body.js'
 import { storageFailed } from './spool-body.js'
 
 const FIELD_NAME_BYTES = 100
@@ -151,6 +151,9 @@ class MultipartReceiver implements StorageEngine {
     const timer = setTimeout(() => {
       this.#refuse(new GatewayError('request_timeout', `The body did not arrive within ${bodyTimeoutMs} ms.`))
     }, bodyTimeoutMs)
+    onEviction(room, (error) => {
+      this.#refuse(error)
+    })
     try {
       await this.#parse(request, boundary)
       if (this.#observer?.parts !== this.#reportedParts) throw malformed('a part has unusable headers')

@@ -48,6 +48,14 @@ export function reserveMemory(request: IncomingMessage, maximumBytes: number): A
   return body
 }
 
+/** Ends a body that lost its place. */
+export function onEviction(room: ArrivingBody | undefined, fail: (error: GatewayError) => void): void {
+  if (room === undefined) return
+  room.onEvicted = () => {
+    fail(new GatewayError('request_timeout', 'The request body made no progress while others needed its room.'))
+  }
+}
+
 function declaredBytes({ headers }: IncomingMessage): number | undefined {
   const contentLength = headers['content-length']
   if (contentLength !== undefined) return Number(contentLength)
@@ -114,6 +122,7 @@ function readArrivingBody(request: IncomingMessage, response: ServerResponse, li
     const timer = setTimeout(() => {
       fail(new GatewayError('request_timeout', `The request body did not arrive within ${limits.timeoutMs} ms.`))
     }, limits.timeoutMs)
+    onEviction(room, fail)
     request.on('data', onData).on('end', onEnd).on('close', onClose)
   })
 }

@@ -3,7 +3,7 @@ import { GatewayError } from '../core/errors.js'
 import type { ArrivingBody } from '../core/quota.js'
 import { clientDisconnected, countReceived } from '../core/request-context.js'
 import { SpooledFile } from '../core/spooled-file.js'
-import { type BodyLimits, bodyTooLarge, memoryFull } from './read-body.js'
+import { type BodyLimits, bodyTooLarge, memoryFull, onEviction } from './read-body.js'
 
 interface SpoolLimits extends BodyLimits {
   /** Counts what is kept in memory meanwhile. */
@@ -77,6 +77,7 @@ function fill(
     const timer = setTimeout(() => {
       fail(new GatewayError('request_timeout', `The request body did not arrive within ${timeoutMs} ms.`))
     }, timeoutMs)
+    onEviction(room, fail)
     request.on('data', onData).on('end', onEnd).on('close', onClose)
   })
 }

@@ -9,8 +9,8 @@ import { openRaw, type RawAnswer, sendRaw } from '../support/gateway.js'
 import { handshake, REALTIME_PATH } from '../support/realtime-upstream.js'
 
 describe('admission memory', () => {
-  /** Served at once while memory is short. */
-  const PLACES = 16
+  /** What one caller has at once while memory is short: of sixteen, two are for others. */
+  const PLACES = 14
 
   let lab: FullGateway
   afterEach(() => lab.close())
@@ -42,6 +42,7 @@ describe('admission memory', () => {
         expect(JSON.parse(refused.text)).toMatchObject(body)
         expect(refused.text).toContain('The gateway is short of memory.')
         expect(lab.admission.refused).toEqual({ memory: 1, concurrency: 0, loop_delay: 0 })
+        expect((await sendRaw(lab.url, { ...CHAT, headers: { authorization: 'Bearer none' } })).status).toBe(401)
         expect(await lab.gateway.logLine('further')).toMatchObject({ status, failure: { kind: 'overloaded' } })
         lab.empty()
         expect(new Set((await answered).map((answer) => answer.status))).toEqual(new Set([200]))

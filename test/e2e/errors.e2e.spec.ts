@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import type { FaultName } from '@multi-model-gateway/sandbox/server/faults.js'
+import { Admission } from '../../src/overload/admission.js'
 import { ABORT_LIMIT_MS, eventually, promised } from '../support/eventually.js'
 import {
   ACCOUNT_FAULTS,
@@ -442,19 +443,36 @@ describe('errors', () => {
   }
 
   describe('Requests one behind the other on one connection', () => {
-    it('all end upstream, and all get their log line, when their caller leaves', async () => {
+    it('are served one after the other, and those behind one whose caller leaves are never begun', async () => {
       const socket = connectTo(lab.gateway)
       const { simulator, gateway } = lab
-      const hanging = chatText('#hang')
-      socket.write(chatBytes('pipelined-1', hanging) + chatBytes('pipelined-2', hanging))
+      socket.write(chatBytes('pipelined-1', chatText('hello')) + chatBytes('pipelined-2', chatText('#hang')))
+      socket.write(chatBytes('pipelined-3', chatText('hello')))
       await eventually(() => simulator.requests.length === 2)
-      await Promise.all(simulator.requests.map(({ received }) => received))
+      await simulator.requests[1]?.received
+      expect(await gateway.logLine('pipelined-1')).toMatchObject({ status: 200 })
       const leftAtMs = performance.now()
       socket.destroy()
       await simulator.idle()
       expect(performance.now() - leftAtMs).toBeLessThan(promised(ABORT_LIMIT_MS))
-      expect(await gateway.logLine('pipelined-1')).toMatchObject({ status: 499 })
       expect(await gateway.logLine('pipelined-2')).toMatchObject({ status: 499 })
+      expect(simulator.requests).toHaveLength(2)
+    })
+
+    it('are all served, hundreds of them, and no more than one at a time', async () => {
+      const { gateway } = lab
+      const admission = gateway.application.get(Admission)
+      const socket = connectTo(gateway)
+      let answers = 0
+      let most = 0
+      socket.on('data', (chunk: Buffer) => {
+        answers += chunk.toString('latin1').split('HTTP/1.1 401 ').length - 1
+        most = Math.max(most, admission.underWay)
+      })
+      socket.write('GET /v1/models HTTP/1.1\r\nHost: gateway\r\n\r\n'.repeat(2_000))
+      await eventually(() => answers === 2_000)
+      expect(most).toBeLessThanOrEqual(1)
+      socket.destroy()
     })
   })
 

@@ -1,0 +1,75 @@
+import type { IncomingMessage } from 'node:http'
+import type { Sharer } from '../core/fair-share.js'
+import { addressBehind } from '../server/client-address.js'
+
+/** What a request says of its caller before anything is checked. */
+export interface DoorHeaders {
+  readonly authorization: string | undefined
+  readonly apiKey: string | undefined
+  readonly forwardedFor: string | undefined
+  /** Address of the other end of the connection. */
+  readonly peer: string | undefined
+}
+
+export function doorHeadersOf({ headers, socket }: IncomingMessage): DoorHeaders {
+  const { authorization, 'x-api-key': apiKey, 'x-forwarded-for': forwarded } = headers
+  return {
+    authorization,
+    apiKey: typeof apiKey === 'string' ? apiKey : undefined,
+    forwardedFor: typeof forwarded === 'string' ? forwarded : forwarded?.join(','),
+    peer: socket.remoteAddress,
+  }
+}
+
+/** One of all callers without a key; the id that callers with bearers of their own have, too. */
+const WITHOUT_KEY = 'caller'
+
+/** Texts that are keys, as they were sent; a key that was revoked keeps its name here. */
+const MAXIMUM_KNOWN = 4_096
+const SCHEME = /^bearer;? */i
+
+/**
+ * Tells callers apart before their requests are judged, for fairness only: nothing is allowed by it. A key is found by its digest, which takes
+ * three microseconds the first time; callers without one are told apart by their address, as all else can be invented.
+ */
+export class CallerAtDoor {
+  private readonly known = new Map<string, Sharer>()
+
+  constructor(
+    private readonly keyIdOf: (token: string) => string | undefined,
+    private readonly trustedProxies: () => readonly string[],
+  ) {}
+
+  of({ authorization, apiKey, forwardedFor, peer }: DoorHeaders): Sharer {
+    const key = authorization ?? apiKey
+    const byKey = key === undefined ? undefined : this.byKey(key)
+    if (byKey !== undefined) return byKey
+    const proxies = this.trustedProxies()
+    const address = proxies.length === 0 ? peer : addressBehind(peer, forwardedFor, proxies)
+    return { keyId: WITHOUT_KEY, member: networkOf(address ?? '') }
+  }
+
+  private byKey(text: string): Sharer | undefined {
+    const known = this.known.get(text)
+    if (known !== undefined) return known
+    const keyId = this.keyIdOf(text.replace(SCHEME, '').trimEnd())
+    if (keyId === undefined) return undefined
+    if (this.known.size >= MAXIMUM_KNOWN) this.known.clear()
+    const found = { keyId }
+    this.known.set(text, found)
+    return found
+  }
+}
+
+const GROUPS = 8
+const NETWORK_GROUPS = 4
+
+/** An IPv6 client has a network of its own (/64), and as many addresses as it likes. */
+export function networkOf(address: string): string {
+  if (!address.includes(':') || address.includes('.')) return address
+  const [head = '', tail] = address.split('::')
+  const before = head === '' ? [] : head.split(':')
+  const after = tail === undefined || tail === '' ? [] : tail.split(':')
+  const between = Array.from({ length: Math.max(0, GROUPS - before.length - after.length) }, () => '0')
+  return [...before, ...between, ...after].slice(0, NETWORK_GROUPS).join(':')
+}

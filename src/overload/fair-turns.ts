@@ -1,0 +1,98 @@
+import type { Sharer } from '../core/fair-share.js'
+
+/** Times are forgotten by half in a second. */
+const TICK_MS = 100
+const REMAINS_PER_TICK = 0.5 ** (TICK_MS / 1_000)
+const FORGOTTEN_BELOW = 0.05
+/** What a sum of such counts is, of which half is forgotten in a second, per request and second. */
+const RATE_OF_SUM = Math.LN2
+
+/** Callers that are told apart; beyond them new ones of a burst count as one. */
+const MAXIMUM_NAMES = 4_096
+const OTHERS = ''
+
+const LEAST_PER_TICK = 5
+
+/**
+ * The part of a total that each may have when none gets more than it asks for and the rest goes round (max-min fairness): all who had less
+ * asked for no more.
+ */
+export function fairPart(used: readonly number[], total: number): number {
+  let rest = total
+  let left = used.length
+  for (const amount of [...used].sort((one, other) => one - other)) {
+    const part = rest / left
+    if (amount > part) return part
+    rest -= amount
+    left--
+  }
+  return used.length === 0 ? total : Math.max(rest, ...used)
+}
+
+/** Admissions of the last seconds by name. */
+class Recent {
+  readonly #used = new Map<string, number>()
+  part = 0
+
+  get sum(): number {
+    let sum = 0
+    for (const amount of this.#used.values()) sum += amount
+    return sum
+  }
+
+  count(name: string): void {
+    const known = this.#used.has(name) || this.#used.size < MAXIMUM_NAMES ? name : OTHERS
+    this.#used.set(known, (this.#used.get(known) ?? 0) + 1)
+  }
+
+  isBelowPart(name: string): boolean {
+    return (this.#used.get(name) ?? 0) + 1 <= this.part
+  }
+
+  /** Time goes on; parts are made of at least `total`. */
+  tick(total = 0): void {
+    for (const [name, amount] of this.#used) {
+      if (amount * REMAINS_PER_TICK < FORGOTTEN_BELOW) this.#used.delete(name)
+      else this.#used.set(name, amount * REMAINS_PER_TICK)
+    }
+    const used = [...this.#used.values()]
+    // A newcomer is one more to divide by.
+    this.part = fairPart([...used, 0], Math.max(total, this.sum))
+  }
+}
+
+/**
+ * Who goes first when there is not enough for all: callers that had less than their fair part of what was admitted in the last seconds. Keys
+ * divide the whole. Callers without one are one of them, and divide its part by their addresses. As addresses cost little, those go first
+ * only up to half of what is admitted, and keys up to all of it: a flood of callers, each of them modest, is shed as any other.
+ */
+export class FairTurns {
+  readonly #keys = new Recent()
+  readonly #members = new Recent()
+  #keyTurns = LEAST_PER_TICK
+  #memberTurns = LEAST_PER_TICK
+  #tickedAtMs = 0
+
+  /** Notes an admission. */
+  count({ keyId, member }: Sharer): void {
+    this.#keys.count(keyId)
+    if (member !== undefined) this.#members.count(member)
+  }
+
+  /** Whether a caller goes before others; each time counts. */
+  takesTurn({ keyId, member }: Sharer): boolean {
+    if (member === undefined) return this.#keyTurns >= 1 && this.#keys.isBelowPart(keyId) && this.#keyTurns-- >= 1
+    return this.#memberTurns >= 1 && this.#members.isBelowPart(member) && this.#memberTurns-- >= 1
+  }
+
+  /** Called at least ten times a second. */
+  tick(nowMs: number): void {
+    if (nowMs - this.#tickedAtMs < TICK_MS) return
+    this.#tickedAtMs = nowMs
+    this.#keys.tick()
+    this.#members.tick(this.#keys.part)
+    const perTick = (this.#keys.sum * RATE_OF_SUM * TICK_MS) / 1_000
+    this.#keyTurns = Math.max(LEAST_PER_TICK, perTick)
+    this.#memberTurns = Math.max(LEAST_PER_TICK, perTick / 2)
+  }
+}
