@@ -143,7 +143,9 @@ const admission = settings({
     .describe('Total of request bodies in memory and responses buffered for slow clients'),
   callerShare: share
     .default(0.5)
-    .describe('Share of `admission.bytesInFlight` that one key may hold while others send requests'),
+    .describe(
+      'Share of `admission.bytesInFlight` that one caller may hold, and of requests, realtime sessions, document processes and fetches while others ask; `1` = all',
+    ),
   loopDelayHighMs: delayMs
     .default(100)
     .describe('Event loop delay in milliseconds above which new requests are refused'),

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { AccessKey, KeyLimits } from '../config/settings.js'
 import { GatewayError } from './errors.js'
+import type { Sharer } from './fair-share.js'
 
 /** Signal for long work that its caller's key was revoked or has expired. */
 export class KeyRevocation {
@@ -99,3 +100,17 @@ export const ownerOf = ({ keyId, bearer }: Caller): string =>
 
 /** Whether an owner is a caller with a bearer of its own, of which any number can be invented. */
 export const isOwnBearer = (ownerId: string): boolean => ownerId.startsWith(BEARER_PREFIX)
+
+/** Digests cost more than the counting that they are made for. */
+const sharers = new WeakMap<Caller, Sharer>()
+
+/** A caller as one of those that share something. */
+export function sharerOf(caller: Caller): Sharer {
+  if (caller.bearer === undefined) return caller
+  let sharer = sharers.get(caller)
+  if (sharer === undefined) {
+    sharer = { keyId: caller.keyId, member: ownerOf(caller) }
+    sharers.set(caller, sharer)
+  }
+  return sharer
+}

@@ -1,9 +1,9 @@
 import { applyDecorators, type Type, ValidationPipe } from '@nestjs/common'
 import { ApiProperty } from '@nestjs/swagger'
 import { getMetadataStorage, ValidateBy, type ValidationArguments, type ValidationError } from 'class-validator'
-import { GatewayError } from './errors.js'
+import { type FieldError, GatewayError } from './errors.js'
 import { MemberNames } from './member-names.js'
-import { type FieldError, type FieldRule, NO_PATH } from './validation-rules.js'
+import { type FieldRule, NO_PATH } from './validation-rules.js'
 
 /** A query string as Express parses it: text, or a list where a name stands more than once. */
 export type Query = Readonly<Record<string, unknown>>

@@ -184,3 +184,10 @@ export function codeOf(error: Error): string {
   if (error instanceof AggregateError && error.errors[0] instanceof Error) return codeOf(error.errors[0])
   return error.cause instanceof Error ? codeOf(error.cause) : ''
 }
+
+/** What is wrong with a value: `path` names the field as the caller wrote it (`messages[2].role`). */
+export interface FieldError {
+  readonly path: string
+  readonly code: string
+  readonly message: string
+}

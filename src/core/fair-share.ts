@@ -15,14 +15,17 @@ export interface SharedCapacity {
   readonly reserve: number
 }
 
-/** One place in so many stays free for callers that hold few; none of the smallest numbers. */
+/** One place in so many stays free for callers that hold few, but for numbers so small that it would be missed. */
 const RESERVED_PLACES = 8
+const SMALL_NUMBER = 4
+
+const reservedOf = (total: number): number => (total < SMALL_NUMBER ? 0 : Math.ceil(total / RESERVED_PLACES))
 
 /** Places: a caller may hold more than its share while no other one asks. */
 export const capacityOfPlaces = (total: number, callerShare: number): SharedCapacity => ({
   total,
   callerShare,
-  reserve: callerShare === 1 ? 0 : Math.floor(total / RESERVED_PLACES),
+  reserve: callerShare === 1 ? 0 : reservedOf(total),
 })
 
 /** Memory: no caller ever holds more than its share. */
@@ -144,7 +147,7 @@ export class FairShare {
   #allows({ keyId, member }: Sharer, wish: Wish, capacity: SharedCapacity): boolean {
     if (member === undefined) return this.#keys.allows(keyId, wish, this.#held, capacity)
     if (!this.#hasRoomAmongMembers(keyId, member, wish, capacity)) return false
-    const reserve = Math.min(capacity.reserve, Math.floor(capacity.total / RESERVED_PLACES))
+    const reserve = Math.min(capacity.reserve, reservedOf(capacity.total))
     return this.#keys.allows(keyId, wish, this.#held, { ...capacity, reserve })
   }
 

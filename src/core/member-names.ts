@@ -1,5 +1,4 @@
-import { quoted } from './errors.js'
-import type { FieldError } from './validation-rules.js'
+import { type FieldError, quoted } from './errors.js'
 
 /** A key may be as long as the body; what is said about it, and logged, is not. */
 const MAXIMUM_SHOWN_CHARACTERS = 64

@@ -1,4 +1,4 @@
-import { GatewayError, quoted } from './errors.js'
+import { type FieldError, GatewayError, quoted } from './errors.js'
 import { AMBIGUOUS_KEY, MemberNames } from './member-names.js'
 
 /** Whether the calendar has the day, `YYYY-MM-DD`: `Date` takes the 30th of February for one in March. */
@@ -14,13 +14,6 @@ const DECIMAL = /^\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?\s*$/i
 /** The number that a text spells with decimal digits, as forms and queries do; NaN when it spells none. */
 export const decimalOf = (text: unknown): number =>
   typeof text === 'string' && text.length <= LONGEST_CHARACTERS && DECIMAL.test(text) ? Number(text) : NaN
-
-/** What is wrong with a value: `path` names the field as the caller wrote it (`messages[2].role`). */
-export interface FieldError {
-  readonly path: string
-  readonly code: string
-  readonly message: string
-}
 
 /** Judges one value; undefined = nothing wrong. Rules never change a value. */
 export type FieldRule = (value: unknown, path: string) => FieldError | undefined

@@ -1,5 +1,6 @@
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import fc from 'fast-check'
 import { parseConfig } from '../../test/support/config.js'
 import {
@@ -126,6 +127,34 @@ describe('A fetched body', () => {
   afterEach(() => {
     expect(spoolsLeft()).toEqual([])
   })
+
+  /** A body that comes when it is told to. */
+  class Trickle implements ByteSource {
+    cancelled = false
+    private sink: ByteSink | undefined
+
+    start(sink: ByteSink): void {
+      this.sink = sink
+    }
+
+    pause(): void {
+      // What comes is little.
+    }
+
+    resume(): void {
+      // It was never paused.
+    }
+
+    cancel(): void {
+      this.cancelled = true
+    }
+
+    async send(bytes: number): Promise<void> {
+      while (this.sink === undefined) await nextTurn()
+      this.sink.data(Buffer.alloc(bytes))
+      await nextTurn()
+    }
+  }
 
   /** A body of these chunks, one per turn while it is not paused. */
   class Pieces implements ByteSource {
@@ -286,6 +315,24 @@ describe('A fetched body', () => {
     for (const pieces of [[], [packed.subarray(0, 5)], [packed]]) {
       await expect(spoolDecoded(new Pieces(pieces, failure), ['gzip'], MEGABYTE)).rejects.toBe(failure)
       await expect(spoolDecoded(new Pieces(pieces, failure), [], MEGABYTE)).rejects.toBe(failure)
+    }
+  })
+
+  it('that comes too slowly is given up, however regularly something comes', async () => {
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance'] })
+    try {
+      const body = new Trickle()
+      const slow = expect(spoolDecoded(body, [], MEGABYTE)).rejects.toMatchObject({ kind: 'upstream_timeout' })
+      await body.send(10_240)
+      await jest.advanceTimersByTimeAsync(10_000)
+      for (let second = 0; second < 10; second++) {
+        await body.send(1_000)
+        await jest.advanceTimersByTimeAsync(1_000)
+      }
+      await slow
+      expect(body.cancelled).toBe(true)
+    } finally {
+      jest.useRealTimers()
     }
   })
 

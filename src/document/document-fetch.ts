@@ -7,7 +7,9 @@ import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw }
 import { Injectable } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
 import type { ByteSource } from '../core/byte-stream.js'
+import { type Caller, sharerOf } from '../core/caller.js'
 import { codeOf, GatewayError } from '../core/errors.js'
+import { capacityOfPlaces, FairShare } from '../core/fair-share.js'
 import type { RequestContext } from '../core/request-context.js'
 import { SpooledFile } from '../core/spooled-file.js'
 import { safeFileName } from '../server/multipart.js'
@@ -39,7 +41,8 @@ export async function spoolDecoded(
   encodings: readonly string[],
   maximumBytes: number,
 ): Promise<SpooledFile> {
-  const encoded = readableOf(body)
+  const source = readableOf(body)
+  const encoded = watched(source)
   const spool = new SpooledFile()
   try {
     const decoded = await decodedStream(encoded, encodings, maximumBytes)
@@ -48,10 +51,40 @@ export async function spoolDecoded(
     return spool
   } catch (error) {
     encoded.destroy()
+    source.destroy()
     await spool.remove()
     throw error instanceof GatewayError ? error : broken(error)
   }
 }
+
+/** A document that comes more slowly holds its place for others' cost. */
+const LEAST_BYTES_PER_SECOND = 1_024
+const PROGRESS_MS = 10_000
+
+/** Passes a body on, and ends it when too little has come of it since it was looked at last. */
+function watched(body: Readable): Readable {
+  let arrivedBytes = 0
+  const counter = new Transform({
+    transform: (chunk: Buffer, _encoding, done) => {
+      arrivedBytes += chunk.length
+      done(null, chunk)
+    },
+  })
+  const timer = setInterval(() => {
+    if (arrivedBytes < (LEAST_BYTES_PER_SECOND * PROGRESS_MS) / 1_000) counter.destroy(tooSlow())
+    arrivedBytes = 0
+  }, PROGRESS_MS)
+  // Errors of either end are forwarded to the other one.
+  pipeline(body, counter)
+    .catch(() => undefined)
+    .finally(() => {
+      clearInterval(timer)
+    })
+  return counter
+}
+
+const tooSlow = (): GatewayError =>
+  new GatewayError('upstream_timeout', 'The server of the document sends it too slowly.')
 
 const documentTooLarge = (maximumBytes: number): GatewayError =>
   new GatewayError('payload_too_large', `The document is larger than ${maximumBytes} bytes.`)
@@ -191,21 +224,26 @@ function fetchFailure(error: unknown): unknown {
 const failed = (words: string, { details }: GatewayError): GatewayError =>
   new GatewayError('upstream_failed', words, { cause: details.cause })
 
-/** Documents that are on their way here, from the web or from an upstream that reads them: so many at once and no more. */
+/** Documents that are on their way here, from the web or from an upstream that reads them: so many at once, of no caller more than its share. */
 @Injectable()
 export class FetchesInFlight {
-  private running = 0
+  readonly places: FairShare
 
-  constructor(private readonly store: ConfigStore) {}
+  constructor(store: ConfigStore) {
+    this.places = new FairShare(() => {
+      const { documents, admission } = store.current
+      return capacityOfPlaces(documents.fetchesInFlight, admission.callerShare)
+    })
+  }
 
-  /** Rejects with `overloaded` beyond `documents.fetchesInFlight`, otherwise as the work does. */
-  async within<Result>(work: () => Promise<Result>): Promise<Result> {
-    if (this.running >= this.store.current.documents.fetchesInFlight) throw tooManyFetches()
-    this.running++
+  /** Rejects with `overloaded` beyond `documents.fetchesInFlight`, or the caller's share of it, otherwise as the work does. */
+  async within<Result>(caller: Caller, work: () => Promise<Result>): Promise<Result> {
+    const sharer = sharerOf(caller)
+    if (!this.places.take(sharer)) throw tooManyFetches()
     try {
       return await work()
     } finally {
-      this.running--
+      this.places.count(sharer, -1)
     }
   }
 }
@@ -252,7 +290,7 @@ export class DocumentClient {
    * `documents.fetchesInFlight`; `caller_left`. `deadlineAtMs` (performance clock) bounds everything together.
    */
   async fetch(url: string, call: RequestContext, deadlineAtMs: number): Promise<FetchedDocument> {
-    return await this.fetches.within(async () => {
+    return await this.fetches.within(call.caller, async () => {
       try {
         return await this.receive(await this.ask(url, call, deadlineAtMs))
       } catch (error) {

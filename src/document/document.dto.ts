@@ -1,18 +1,9 @@
 import type { DocumentKind } from '@multi-model-gateway/document-engine/model/document.js'
 import type { DocumentsSection } from '../config/settings.js'
 import { Field } from '../core/dto.js'
-import { GatewayError } from '../core/errors.js'
+import { type FieldError, GatewayError } from '../core/errors.js'
 import type { SpooledFile } from '../core/spooled-file.js'
-import {
-  anything,
-  decimalOf,
-  fieldError,
-  type FieldError,
-  type FieldRule,
-  flag,
-  optional,
-  text,
-} from '../core/validation-rules.js'
+import { anything, decimalOf, fieldError, type FieldRule, flag, optional, text } from '../core/validation-rules.js'
 
 /** From here on a timeout can only be meant in milliseconds: no server waits for a quarter of an hour. */
 const MILLISECONDS_FROM = 1000

@@ -4,7 +4,7 @@ import { contentText } from '@multi-model-gateway/document-engine/protocol.js'
 import { Injectable } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
 import { ProviderResponse } from '../core/byte-stream.js'
-import { ownerOf } from '../core/caller.js'
+import { ownerOf, sharerOf } from '../core/caller.js'
 import { GatewayError } from '../core/errors.js'
 import type { RequestContext } from '../core/request-context.js'
 import { MAXIMUM_TIMER_MS } from '../core/time.js'
@@ -32,6 +32,12 @@ const NOTHING: ParsedDocument = {
   content: contentText({ html: '', markdown: '' }),
 }
 
+const optionsOf = ({ caller, disconnect }: RequestContext, deadlineAtMs: number): ParseOptions => ({
+  disconnect,
+  deadlineAtMs,
+  sharer: sharerOf(caller),
+})
+
 /** Reads documents by the gateway's own means: its client for the web, its engine for what comes of it. */
 @Injectable()
 export class LocalParser {
@@ -44,7 +50,7 @@ export class LocalParser {
   async readUrl(url: string, call: RequestContext, deadlineAtMs: number): Promise<DocumentParse> {
     const fetched = await this.client.fetch(url, call, deadlineAtMs)
     try {
-      const parsed = await this.parseFetched(fetched, { disconnect: call.disconnect, deadlineAtMs })
+      const parsed = await this.parseFetched(fetched, optionsOf(call, deadlineAtMs))
       const { status: statusCode, file } = fetched
       const contentType = file.contentType === '' && file.spool.size > 0 ? KIND_TYPES[parsed.kind] : file.contentType
       return {
@@ -62,7 +68,7 @@ export class LocalParser {
     call: RequestContext,
     deadlineAtMs: number,
   ): Promise<DocumentParse> {
-    const options = { disconnect: call.disconnect, deadlineAtMs }
+    const options = optionsOf(call, deadlineAtMs)
     const parsed = await this.parser.parse({ spool, name, contentType, baseUrl: '' }, options)
     const shownType = contentType === '' ? KIND_TYPES[parsed.kind] : contentType
     return {
@@ -179,7 +185,8 @@ export class DocumentService {
     const { source } = request
     const release = source.kind === 'file' ? source.upload.hold() : undefined
     try {
-      if (route !== undefined) return await this.fetches.within(() => this.readElsewhere(route, request, call))
+      if (route !== undefined)
+        return await this.fetches.within(call.caller, () => this.readElsewhere(route, request, call))
       // Longer than the deadline of any waiting request, also of one that joins late.
       const deadlineAtMs =
         performance.now() + Math.min(2 * this.store.current.documents.maximumTimeoutMs, MAXIMUM_TIMER_MS)

@@ -195,7 +195,7 @@ describe('A pool of parser processes', () => {
 
   describe('Many documents at once', () => {
     it('are read in as many processes as the configuration grants, and no more', async () => {
-      start({ processes: 2 })
+      start({ processes: 2, queue: 6 })
       const processes = await meeting(2)
       expect(new Set(processes).size).toBe(2)
       const documents = await Promise.all(Array.from({ length: 6 }, () => lab.pool.parse('pause:20')))
@@ -228,6 +228,30 @@ describe('A pool of parser processes', () => {
         names.map((name) => lab.pool.parse(`echo:${name}`).then((document) => order.push(markdownOf(document)))),
       )
       expect(order).toEqual(names)
+    })
+
+    it('go round by their callers, whatever one of them sends', async () => {
+      start({ processes: 1, queue: 10 })
+      const order: string[] = []
+      const names = ['a1', 'a2', 'a3', 'b1', 'b2', 'c1']
+      await Promise.all(
+        names.map((name) =>
+          lab.pool
+            .parse(`echo:${name}`, { keyId: name.slice(0, 1) })
+            .then((document) => order.push(markdownOf(document))),
+        ),
+      )
+      expect(order).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'a3'])
+    })
+
+    it('leave a place for the next caller, and more once it has asked', async () => {
+      start({ processes: 1, queue: 7 })
+      const held = hold(7)
+      await expect(lab.pool.parse('echo:8')).rejects.toMatchObject({ kind: 'overloaded' })
+      const other = lab.pool.parse('echo:other', { keyId: 'b' })
+      await expect(lab.pool.parse('echo:2nd', { keyId: 'b' })).rejects.toMatchObject({ kind: 'overloaded' })
+      await held.release()
+      expect(markdownOf(await other)).toBe('other')
     })
   })
 
@@ -455,7 +479,7 @@ describe('A pool of parser processes', () => {
       const spool = new SpooledFile({ memoryBytes: 1024 })
       await spool.append(Buffer.alloc(MEBIBYTE))
       await spool.finish()
-      const options = { disconnect: new ClientDisconnect(), deadlineAtMs: Infinity }
+      const options = { disconnect: new ClientDisconnect(), deadlineAtMs: Infinity, sharer: { keyId: 'a' } }
       await spool.remove()
       const file = { spool, contentType: '', name: '', baseUrl: '' }
       await expect(lab.pool.pool.parse(file, options)).rejects.toMatchObject({ kind: 'internal' })

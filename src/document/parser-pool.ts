@@ -1,11 +1,13 @@
 import type { EngineReplyHead } from '@multi-model-gateway/document-engine/protocol.js'
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
+import { capacityOfPlaces, FairShare } from '../core/fair-share.js'
 import { clientDisconnected } from '../core/request-context.js'
 import { MAXIMUM_TIMER_MS } from '../core/time.js'
 import type { Logger } from '../observability/logger.js'
-import { byLabel, Metrics, registerGauge } from '../observability/metrics.js'
+import { byLabel, Metrics, registerCounter, registerGauge } from '../observability/metrics.js'
 import { LOGGER } from '../observability/observability.module.js'
+import { FetchesInFlight } from './document-fetch.js'
 import { contentBytes } from './document-upload.js'
 import { ParserFleet } from './parser-fleet.js'
 import { PARSER_ENTRY, type ParserProcess, type ParserJob, readOn } from './parser-process.js'
@@ -26,22 +28,29 @@ import {
 const MAXIMUM_ATTEMPTS = 2
 
 interface Waiter<Grant> {
+  readonly name: string
   readonly grant: (value: Grant) => void
   readonly refuse: (error: Error) => void
 }
 
-/** A FIFO queue; a request that is aborted or reaches its deadline leaves it. */
+/** Callers whose last turn is remembered. */
+const MAXIMUM_NAMES = 1_000
+
+/** Requests that wait: callers go round, each one's in order. A request that is aborted or reaches its deadline leaves. */
 class WaitingQueue<Grant> {
   private readonly waiters = new Set<Waiter<Grant>>()
+  /** Of callers, the one with the latest turn last. */
+  private readonly turns = new Set<string>()
 
   get length(): number {
     return this.waiters.size
   }
 
   /** Resolves with what is granted; rejects with `caller_left`, `upstream_timeout` or the reason of a refusal. */
-  wait({ disconnect, deadlineAtMs }: ParseOptions): Promise<Grant> {
+  wait({ disconnect, deadlineAtMs, sharer: { keyId, member = '' } }: ParseOptions): Promise<Grant> {
     return new Promise((resolve, reject) => {
       const waiter: Waiter<Grant> = {
+        name: `${keyId} ${member}`,
         grant: (value) => {
           leave()
           resolve(value)
@@ -68,10 +77,16 @@ class WaitingQueue<Grant> {
     })
   }
 
-  /** Grants to the first waiter; there must be one. */
+  /** Grants to the first waiter of the caller whose last turn is longest ago; there must be one. */
   grant(value: Grant): void {
-    const [first] = this.waiters
-    first?.grant(value)
+    const waiters = [...this.waiters]
+    const names = new Set(waiters.map(({ name }) => name))
+    const next = [...names].find((name) => !this.turns.has(name)) ?? [...this.turns].find((name) => names.has(name))
+    if (next === undefined) return
+    if (this.turns.size >= MAXIMUM_NAMES) this.turns.clear()
+    this.turns.delete(next)
+    this.turns.add(next)
+    waiters.find(({ name }) => name === next)?.grant(value)
   }
 
   refuseAll(error: () => Error): void {
@@ -88,6 +103,7 @@ export class ParserPool extends DocumentParser implements OnApplicationShutdown 
   private readonly fleet: ParserFleet
   private readonly queue = new WaitingQueue<ParserProcess>()
   private readonly unsubscribe: () => void
+  readonly places: FairShare
   private running = 0
   private isStopping = false
 
@@ -97,6 +113,10 @@ export class ParserPool extends DocumentParser implements OnApplicationShutdown 
     @Inject(LOGGER) logger: Logger,
   ) {
     super()
+    this.places = new FairShare(() => {
+      const { documents, admission } = store.current
+      return capacityOfPlaces(documents.processes + documents.queue, admission.callerShare)
+    })
     this.fleet = new ParserFleet(
       entry,
       () => store.current.documents,
@@ -116,8 +136,15 @@ export class ParserPool extends DocumentParser implements OnApplicationShutdown 
   }
 
   async parse(file: DocumentFile, options: ParseOptions): Promise<ParsedDocument> {
-    const { processes, queue } = this.store.current.documents
-    if (this.running + this.queue.length >= processes + queue) throw queueFull()
+    if (!this.places.take(options.sharer)) throw queueFull()
+    try {
+      return await this.parseTwice(file, options)
+    } finally {
+      this.places.count(options.sharer, -1)
+    }
+  }
+
+  private async parseTwice(file: DocumentFile, options: ParseOptions): Promise<ParsedDocument> {
     for (let attempt = 1; ; attempt += 1) {
       try {
         return await this.parseOnce(file, options)
@@ -182,7 +209,16 @@ export class ParserPool extends DocumentParser implements OnApplicationShutdown 
 
 @Injectable()
 export class ParserPoolMetrics {
-  constructor(pool: ParserPool, metrics: Metrics) {
+  constructor(pool: ParserPool, fetches: FetchesInFlight, metrics: Metrics) {
+    registerCounter(
+      metrics,
+      {
+        name: 'gateway_documents_share_refused_total',
+        help: 'Refused although there was room, as the caller held its share.',
+        labelNames: ['resource'],
+      },
+      () => byLabel('resource', { fetches: fetches.places.refused, processes: pool.places.refused }),
+    )
     registerGauge(
       metrics,
       { name: 'gateway_documents', help: 'Documents being read or waiting for a process.', labelNames: ['state'] },

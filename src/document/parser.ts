@@ -5,6 +5,7 @@ import type {
 } from '@multi-model-gateway/document-engine/model/document.js'
 import type { EngineReplyHead, Frame } from '@multi-model-gateway/document-engine/protocol.js'
 import { GatewayError } from '../core/errors.js'
+import type { Sharer } from '../core/fair-share.js'
 import type { ClientDisconnect } from '../core/request-context.js'
 import type { SpooledFile } from '../core/spooled-file.js'
 
@@ -25,6 +26,8 @@ export interface ParseOptions {
   readonly disconnect: ClientDisconnect
   /** On the performance clock. */
   readonly deadlineAtMs: number
+  /** The caller whose place it takes. */
+  readonly sharer: Sharer
 }
 
 export interface ParsedDocument {

@@ -1,5 +1,5 @@
-import { type Caller, ownerOf } from '../core/caller.js'
-import { capacityOfBytes, FairShare, type Sharer } from '../core/fair-share.js'
+import { type Caller, sharerOf } from '../core/caller.js'
+import { capacityOfBytes, FairShare } from '../core/fair-share.js'
 import type { ArrivingBody, MemoryLease } from '../core/quota.js'
 
 /** Bytes that one request holds. */
@@ -99,8 +99,6 @@ interface MemoryBudgetLimits {
  */
 export class MemoryBudget {
   readonly share: FairShare
-  /** Digests cost more than the rest of the counting. */
-  readonly #strangers = new WeakMap<Caller, Sharer>()
   /** In the order they began. */
   readonly #arriving = new Set<CountedBody>()
   #refused = 0
@@ -138,7 +136,7 @@ export class MemoryBudget {
   add(holder: MemoryHolder, bytes: number): void {
     if (holder.isOver) return
     holder.heldBytes += bytes
-    this.share.count(this.#sharerOf(holder.caller), bytes)
+    this.share.count(sharerOf(holder.caller), bytes)
   }
 
   /** Gives back what a call holds, at most this much of it. */
@@ -146,7 +144,7 @@ export class MemoryBudget {
     const given = Math.min(bytes, holder.heldBytes)
     if (given === 0) return
     holder.heldBytes -= given
-    this.share.count(this.#sharerOf(holder.caller), -given)
+    this.share.count(sharerOf(holder.caller), -given)
   }
 
   /** Gives everything back; the call takes nothing any more. */
@@ -180,7 +178,7 @@ export class MemoryBudget {
     // The only holder gets what it asks for: a body larger than the budget could otherwise never be received.
     if (this.bytes === begun) return true
     const limit = wholeBytes <= SMALL_BYTES ? Infinity : this.share.capacity().total * LARGE_SHARE
-    return this.share.allows(this.#sharerOf(caller), bytes, { limit, begun })
+    return this.share.allows(sharerOf(caller), bytes, { limit, begun })
   }
 
   /** Takes it from bodies that are stalled: first what is reserved ahead of them, then their places. */
@@ -193,16 +191,6 @@ export class MemoryBudget {
       body.evict()
     }
     return stalled.length > 0 && this.#hasRoom(holder, bytes, wholeBytes)
-  }
-
-  #sharerOf(caller: Caller): Sharer {
-    if (caller.bearer === undefined) return caller
-    let sharer = this.#strangers.get(caller)
-    if (sharer === undefined) {
-      sharer = { keyId: caller.keyId, member: ownerOf(caller) }
-      this.#strangers.set(caller, sharer)
-    }
-    return sharer
   }
 }
 

@@ -29,6 +29,15 @@ class AdmissionMetrics {
       },
       () => byLabel('reason', { ...admission.refused, bytes: admission.memory.refused }),
     )
+    registerCounter(
+      metrics,
+      {
+        name: 'gateway_admission_share_refused_total',
+        help: 'Refused although there was room, as the caller held its share',
+        labelNames: ['resource'],
+      },
+      () => byLabel('resource', { requests: admission.places.refused, bytes: admission.memory.share.refused }),
+    )
     gauge('requests', 'Requests under way, open streams and sockets included', () => admission.underWay)
     gauge('bytes', 'Bytes of bodies and answers held in memory', () => admission.memory.bytes)
     gauge(

@@ -1,7 +1,8 @@
 import { type BeforeApplicationShutdown, Injectable } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
-import { keyRevoked, type KeyRevocation } from '../core/caller.js'
+import { type Caller, keyRevoked, type KeyRevocation, sharerOf } from '../core/caller.js'
 import { GatewayError } from '../core/errors.js'
+import { capacityOfPlaces, FairShare } from '../core/fair-share.js'
 import type { RequestContext } from '../core/request-context.js'
 import { byLabel, Metrics, registerCounter, registerGauge, single } from '../observability/metrics.js'
 import { Readiness } from '../observability/readiness.js'
@@ -81,10 +82,16 @@ class SessionSlot {
 export class SessionSlots implements BeforeApplicationShutdown {
   private readonly slots = new Set<SessionSlot>()
 
+  readonly places: FairShare
+
   constructor(
-    private readonly store: ConfigStore,
+    store: ConfigStore,
     private readonly readiness: Readiness,
   ) {
+    this.places = new FairShare(() => {
+      const { limits, admission } = store.current
+      return capacityOfPlaces(limits.realtimeSessions, admission.callerShare)
+    })
     readiness.onDraining(this.finish)
     readiness.onGraceOver(this.drain)
   }
@@ -100,13 +107,18 @@ export class SessionSlots implements BeforeApplicationShutdown {
     return this.slots.size
   }
 
-  /** Takes a slot for a session of that key. Throws `overloaded` when all slots are taken, or during shutdown. */
-  take(revocation?: KeyRevocation): SessionSlot {
-    if (this.slots.size >= this.store.current.limits.realtimeSessions) {
+  /** Takes a slot for a session of that caller. Throws `overloaded` when all, or its share, are taken, or during shutdown. */
+  take(caller: Caller): SessionSlot {
+    assertNotDraining(this.readiness)
+    const sharer = sharerOf(caller)
+    if (!this.places.take(sharer)) {
       throw overloaded('All realtime sessions of this gateway are in use. Please try again later.')
     }
-    assertNotDraining(this.readiness)
-    return new SessionSlot(this.slots, this.readiness, revocation)
+    const slot = new SessionSlot(this.slots, this.readiness, caller.revocation)
+    void slot.freed.then(() => {
+      this.places.count(sharer, -1)
+    })
+    return slot
   }
 
   private readonly finish = (): void => {
@@ -131,6 +143,12 @@ export class RealtimeMetrics {
   constructor(slots: SessionSlots, traffic: SessionTraffic, metrics: Metrics) {
     const sessions = { name: 'gateway_realtime_sessions', help: 'Sessions open or being dialled.', labelNames: [] }
     registerGauge(metrics, sessions, () => single(slots.taken))
+    const refused = {
+      name: 'gateway_realtime_share_refused_total',
+      help: 'Sessions refused although there was room, as the caller had its share.',
+      labelNames: [],
+    }
+    registerCounter(metrics, refused, () => single(slots.places.refused))
     const labelNames = ['from']
     const events = { name: 'gateway_realtime_events_total', help: 'Messages on realtime sockets.', labelNames }
     registerCounter(metrics, events, () =>
@@ -166,7 +184,7 @@ export class RealtimeService {
     const { model } = opening
     call.log.model = model
     const route = this.router.route('realtime', model, call.caller)
-    const slot = this.slots.take(call.caller.revocation)
+    const slot = this.slots.take(call.caller)
     try {
       // Repeating a dial is safe: it costs nothing and creates nothing that lasts.
       const opened = await route.attempt(call, { canRetryAfterSend: true }, async (provider, context) => {

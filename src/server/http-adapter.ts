@@ -137,7 +137,11 @@ export class GatewayHttpAdapter extends ExpressAdapter {
       const previous = socket[LAST_RESPONSE]
       socket[LAST_RESPONSE] = response
       if (previous === undefined || isFree(previous)) handleRequest(request, response)
-      else serveAfter(previous, socket, () => handleRequest(request, response))
+      else {
+        serveAfter(previous, socket, () => {
+          handleRequest(request, response)
+        })
+      }
     }
     const server = new UpgradableServer(
       {

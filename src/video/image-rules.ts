@@ -1,5 +1,6 @@
 import { decodedLength, isStrictBase64 } from '../core/base64.js'
-import { fieldError, type FieldError, type FieldRule, text } from '../core/validation-rules.js'
+import type { FieldError } from '../core/errors.js'
+import { fieldError, type FieldRule, text } from '../core/validation-rules.js'
 
 /** Reads parts of a long payload, in memory or on disk. */
 export interface ByteReader {

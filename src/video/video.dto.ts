@@ -1,8 +1,8 @@
+import type { FieldError } from '../core/errors.js'
 import { Field } from '../core/dto.js'
 import {
   decimal,
   fieldError,
-  type FieldError,
   type FieldRule,
   flag,
   isRecord,

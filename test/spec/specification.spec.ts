@@ -797,7 +797,9 @@ describe('the rules for the events of clients', () => {
       expect(rules[member]?.(watch(example[member], member), member)).toBeUndefined()
     }
     const known = membersOf(payloadOf(name)).map(([path]) => path)
-    expect([...asked].filter((path) => !known.includes(path))).toEqual([])
+    // Settings as the other dialect has them go to an upstream that reads these.
+    const ofOtherDialect = ['session.audio', 'response.audio']
+    expect([...asked].filter((path) => !known.includes(path) && !ofOtherDialect.includes(path))).toEqual([])
     expect(asked.size).toBeGreaterThanOrEqual(2)
   })
 

@@ -29,6 +29,8 @@ const configOf = (sections: object) =>
   )
 
 export interface ParseWish {
+  /** Whose document it is; default `a`. */
+  readonly keyId?: string
   readonly contentType?: string
   readonly name?: string
   readonly baseUrl?: string
@@ -95,12 +97,13 @@ async function parseOnce(
   wish: ParseWish = {},
 ): Promise<ParsedDocument> {
   const { contentType = '', name = '', baseUrl = '', disconnect = new ClientDisconnect(), timeoutMs = 30_000 } = wish
+  const sharer = { keyId: wish.keyId ?? 'a' }
   const spool = new SpooledFile()
   try {
     await spool.append(Buffer.from(document))
     await spool.finish()
     const deadlineAtMs = performance.now() + timeoutMs
-    const parsing = pool.parse({ spool, contentType, name, baseUrl }, { disconnect, deadlineAtMs })
+    const parsing = pool.parse({ spool, contentType, name, baseUrl }, { disconnect, deadlineAtMs, sharer })
     wish.onBegun?.()
     return await parsing
   } finally {

@@ -4,7 +4,6 @@ import { FrameScan, splice } from '../../core/json-spans.js'
 import {
   anyOf,
   anyRecord,
-  anything,
   decimal,
   type FieldRule,
   integer,
@@ -192,9 +191,10 @@ const gaInputAudio = optional(
 const gaAudio = optional(record({ input: gaInputAudio, output: gaOutputAudio }))
 const gaResponseAudio = optional(record({ output: gaOutputAudio }))
 
-/** A session is translated to the upstream's dialect: no other spelling of that one's names may stand beside it. */
+/** Read elsewhere, or written when a session is translated to the upstream's dialect: no other spelling of them may stand beside it. */
 const BOTH_DIALECTS = [
   ...SESSION_SETTINGS.map(({ beta }) => beta),
+  'model',
   'type',
   'audio',
   'modalities',
@@ -207,7 +207,6 @@ const session = (members: Readonly<Record<string, FieldRule>>): FieldRule => rec
 
 export const betaSession: FieldRule = required(
   session({
-    model: anything,
     ...betaOutput,
     ...betaInput,
     audio: gaAudio,
@@ -219,13 +218,10 @@ export const betaSession: FieldRule = required(
   }),
 )
 
-export const betaTranscriptionSession: FieldRule = required(
-  session({ model: anything, ...betaInput, modalities, audio: gaAudio }),
-)
+export const betaTranscriptionSession: FieldRule = required(session({ ...betaInput, modalities, audio: gaAudio }))
 
 export const betaResponse: FieldRule = optional(
   session({
-    model: anything,
     ...betaOutput,
     audio: gaResponseAudio,
     instructions,
@@ -240,7 +236,6 @@ export const betaResponse: FieldRule = optional(
 
 export const gaSession: FieldRule = required(
   session({
-    model: anything,
     type: required(oneOf(['realtime', 'transcription'])),
     output_modalities: modalities,
     audio: gaAudio,
@@ -254,7 +249,6 @@ export const gaSession: FieldRule = required(
 
 export const gaResponse: FieldRule = optional(
   session({
-    model: anything,
     output_modalities: modalities,
     audio: gaResponseAudio,
     instructions,

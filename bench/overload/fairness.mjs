@@ -1,0 +1,212 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { Agent, request } from 'node:http'
+import { cpus } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parse, stringify } from 'yaml'
+import { closedLoop } from '../driver/closed-loop.mjs'
+import { gatewayConfig } from '../gateway-config.mjs'
+import { scratchDirectory, startService } from '../processes.mjs'
+import { SCENARIOS, wireBytes } from '../scenarios.mjs'
+import { GATEWAY_FLAGS, GATEWAY_SCRIPT } from '../session.mjs'
+import { LoadMix } from './load-mix.mjs'
+import { quantile } from '../statistics.mjs'
+
+/** The other caller: so many requests a second, of which so many must be served, this promptly. */
+const MODEST_PER_SECOND = 5
+const SERVED_SHARE = 0.99
+const P99_MS = 250
+
+const FLOOD_FACTOR = 10
+const CALLERS = 64
+const MODEST_KEY = 'the-key-of-the-other-caller-of-this-bench'
+const LIMITED_KEY = 'the-key-that-may-ask-sixty-times-a-minute'
+const UPSTREAM_SCRIPT = fileURLToPath(new URL('../upstream.mjs', import.meta.url))
+const FLOOD_SCRIPT = fileURLToPath(new URL('flood.mjs', import.meta.url))
+const BALANCER_FILE = fileURLToPath(new URL('../../deploy/haproxy/haproxy.cfg', import.meta.url))
+
+/** How the greedy caller sends: on how many connections, how many requests at once, with which key. */
+const FLOODS = [
+  { name: 'with a key', connections: 500, depth: 1, key: undefined },
+  { name: 'with a key, on 3,000 connections', connections: 3_000, depth: 1, key: undefined },
+  { name: 'with a key, pipelined on one connection', connections: 1, depth: 400, key: undefined },
+  { name: 'with a key that may ask 60 times a minute', connections: 500, depth: 1, key: LIMITED_KEY },
+  { name: 'without a key', connections: 500, depth: 1, key: 'invented' },
+  { name: 'without a key, on 3,000 connections', connections: 3_000, depth: 1, key: 'invented' },
+  { name: 'without a key, pipelined on one connection', connections: 1, depth: 400, key: 'invented' },
+]
+
+/** One caller sends ten times what the gateway can serve; another one, with a key of its own, five requests a second. */
+export class FairnessRun {
+  constructor({ floodMs, warmUpMs, closedMs }) {
+    this.plan = { floodMs, warmUpMs, closedMs }
+  }
+
+  async run() {
+    await this.#start()
+    const { gateway, plan } = this
+    await this.#closed(plan.warmUpMs)
+    const capacity = await this.#closed(plan.closedMs)
+    const results = []
+    for (const flood of FLOODS) results.push(await this.#measure(flood, capacity, gateway.port, 'direct', '127.0.0.1'))
+    const balancer = await startBalancer(gateway.port)
+    if (balancer !== undefined) {
+      for (const flood of FLOODS) {
+        // The balancer has a table of addresses; callers have one each.
+        results.push(await this.#measure(flood, capacity, balancer.port, 'behind HAProxy', '127.0.0.2'))
+      }
+      balancer.stop()
+    }
+    return { machine: this.machine, capacity, results, hasBalancer: balancer !== undefined }
+  }
+
+  async #start() {
+    this.upstream = await startService({ name: 'upstream', script: UPSTREAM_SCRIPT, readyPath: '/__bench/counters' })
+    const config = join(scratchDirectory(), 'gateway.yaml')
+    const settings = parse(gatewayConfig(`http://127.0.0.1:${this.upstream.port}`))
+    settings.auth.keys.push({ id: 'modest', key: MODEST_KEY })
+    settings.auth.keys.push({ id: 'limited', key: LIMITED_KEY, limits: { requestsPerMinute: 60 } })
+    settings.server.trustedProxies = ['127.0.0.1']
+    writeFileSync(config, stringify(settings))
+    this.gateway = await startService({
+      name: 'gateway',
+      script: GATEWAY_SCRIPT,
+      flags: GATEWAY_FLAGS,
+      environment: { GATEWAY_CONFIG: config, GATEWAY_DATA: join(scratchDirectory(), 'data') },
+      readyPath: '/health/ready',
+    })
+    this.machine = `${cpus()[0]?.model ?? 'unknown'}, ${cpus().length} cores, Node ${process.version}`
+    try {
+      execFileSync('taskset', ['-acp', '0', String(this.gateway.pid)], { stdio: 'ignore' })
+      const others = cpus().length === 2 ? '1' : `1-${cpus().length - 1}`
+      for (const pid of [this.upstream.pid, process.pid])
+        execFileSync('taskset', ['-acp', others, String(pid)], { stdio: 'ignore' })
+    } catch {
+      this.machine += '; not pinned'
+    }
+  }
+
+  async #closed(durationMs) {
+    const { port } = this.gateway
+    const mix = await LoadMix.probe('chat', port)
+    const startMs = performance.now()
+    const { completed } = await closedLoop({
+      ...{ port, concurrency: CALLERS, durationMs },
+      nextCall: () => mix.next(),
+    })
+    this.gateway.cutLog()
+    return (completed / (performance.now() - startMs)) * 1000
+  }
+
+  async #measure({ name, connections, depth, key }, capacity, port, way, localAddress) {
+    const plain = wireBytes(SCENARIOS.chat.request, { port }).toString('latin1')
+    const bytes = key === undefined ? plain : plain.replace(/Authorization: Bearer \S+/, `Authorization: Bearer ${key}`)
+    const durationMs = this.plan.floodMs
+    const flood = startFlood({
+      ...{ port, connections, depth, durationMs: durationMs + 3_000, ratePerSecond: FLOOD_FACTOR * capacity },
+      request: Buffer.from(bytes, 'latin1').toString('base64'),
+    })
+    // The flood opens its connections meanwhile.
+    await new Promise((resolve) => setTimeout(resolve, 2_000))
+    const modest = await askAtRate({ port, localAddress, durationMs })
+    const { sent, answers } = await flood
+    this.gateway.cutLog()
+    console.error(`${way}, flood ${name}: ${modest.served} of ${modest.asked}, p99 ${Math.round(modest.p99Ms)} ms`)
+    return { way, name, ...modest, floodPerSecond: sent / (durationMs / 1000 + 3), answers }
+  }
+}
+
+async function startBalancer(gatewayPort) {
+  const port = 20_000 + Math.floor(Math.random() * 20_000)
+  const environment = {
+    ...{
+      HAPROXY_BIND: `127.0.0.1:${port}`,
+      HAPROXY_OPERATORS: `127.0.0.1:${port + 1}`,
+      HAPROXY_METRICS: `127.0.0.1:${port + 2}`,
+    },
+    ...{ HAPROXY_SOCKET: join(scratchDirectory(), 'haproxy.sock'), PATH: `${process.env.PATH}:/usr/sbin` },
+    ...{ GATEWAY_1: `127.0.0.1:${gatewayPort}`, GATEWAY_2: `127.0.0.1:${gatewayPort}` },
+  }
+  const child = spawn('haproxy', ['-f', BALANCER_FILE], { env: environment, stdio: 'ignore' })
+  const isStarted = await new Promise((resolve) => {
+    child.once('error', () => resolve(false))
+    setTimeout(() => resolve(child.exitCode === null), 3_000)
+  })
+  return isStarted ? { port, stop: () => child.kill('SIGKILL') } : undefined
+}
+
+/** Runs after everything else on its core: what is measured must not wait for what floods. */
+function startFlood(options) {
+  const child = spawn('nice', ['-n', '15', process.execPath, FLOOD_SCRIPT], {
+    env: { ...process.env, FLOOD: JSON.stringify(options) },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  let output = ''
+  child.stdout.on('data', (chunk) => (output += String(chunk)))
+  return new Promise((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', () => (output === '' ? reject(new Error('the flood broke off')) : resolve(JSON.parse(output))))
+  })
+}
+
+/** Requests on schedule; times count from the moment each was due. */
+async function askAtRate({ port, localAddress, durationMs }) {
+  const agent = new Agent({ keepAlive: true })
+  const { path, body, contentType } = SCENARIOS.chat.request
+  const ask = (dueMs) =>
+    new Promise((resolve) => {
+      const headers = {
+        authorization: `Bearer ${MODEST_KEY}`,
+        'content-type': contentType,
+        'content-length': body.length,
+      }
+      const outgoing = request(
+        { host: '127.0.0.1', port, localAddress, path, method: 'POST', agent, headers },
+        (answer) => {
+          answer.resume().once('end', () => resolve({ status: answer.statusCode, tookMs: performance.now() - dueMs }))
+        },
+      )
+      outgoing.once('error', () => resolve({ status: 0, tookMs: performance.now() - dueMs }))
+      outgoing.end(body)
+    })
+  const startMs = performance.now()
+  const asked = Math.floor((durationMs / 1000) * MODEST_PER_SECOND)
+  const outcomes = []
+  for (let index = 0; index < asked; index++) {
+    const dueMs = startMs + (index * 1000) / MODEST_PER_SECOND
+    await new Promise((resolve) => setTimeout(resolve, Math.max(0, dueMs - performance.now())))
+    outcomes.push(ask(dueMs))
+  }
+  const answers = await Promise.all(outcomes)
+  agent.destroy()
+  const served = answers.filter(({ status }) => status === 200)
+  return {
+    asked,
+    served: served.length,
+    p99Ms: quantile(
+      served.map(({ tookMs }) => tookMs),
+      0.99,
+    ),
+  }
+}
+
+/** Text and exit code of a run. */
+export function fairnessReport({ machine, capacity, results, hasBalancer }) {
+  const isKept = ({ asked, served, p99Ms }) => served >= SERVED_SHARE * asked && p99Ms <= P99_MS
+  const lines = results.map((result) => {
+    const { way, name, asked, served, p99Ms, floodPerSecond, answers } = result
+    const words = Object.entries(answers).map(([status, count]) => `${count} × ${status}`)
+    return [
+      `${isKept(result) ? 'KEPT  ' : 'MISSED'} ${way}, flood ${name}: ${served} of ${asked} served, p99 ${Math.round(p99Ms)} ms`,
+      `         flood: ${Math.round(floodPerSecond)} a second (${(floodPerSecond / capacity).toFixed(1)} times the capacity), answered ${words.join(', ') || 'nothing'}`,
+    ].join('\n')
+  })
+  const text = [
+    `${machine}; capacity: ${Math.round(capacity)} chat requests a second`,
+    `one caller floods, another one with a key sends ${MODEST_PER_SECOND} requests a second: at least ${SERVED_SHARE * 100} % served, p99 at most ${P99_MS} ms`,
+    ...lines,
+    ...(hasBalancer ? [] : ['NOT RUN behind HAProxy: it is not installed']),
+  ].join('\n')
+  return { text, code: results.every(isKept) ? 0 : 1 }
+}
