@@ -1,5 +1,5 @@
 import { type Block, type Inline, type ListBlock, type ListItem, type TableBlock } from './document-model.js'
-import { escapeLineStart, fenceFor } from './escape-markdown.js'
+import { escapeDefinition, escapeLineStart, fenceFor } from './escape-markdown.js'
 import { writeInline } from './inline-writer.js'
 import { writeTable } from './table-writer.js'
 
@@ -51,7 +51,9 @@ class BlockWriter {
         this.addCode(block.language, block.text)
         return
       case 'math':
-        for (const line of ['$$', block.tex, '$$']) this.addLine(line)
+        // Where formulas are not rendered, TeX such as `~~~` would begin another block; `{}` is nothing in TeX.
+        for (const line of ['$$', block.tex === escapeLineStart(block.tex) ? block.tex : `{}${block.tex}`, '$$'])
+          this.addLine(line)
         return
       case 'quote':
         this.within('> ', '> ', () => {
@@ -85,7 +87,7 @@ class BlockWriter {
   }
 
   private addParagraph(content: readonly Inline[], box = '', isItem = false): void {
-    const [first = '', ...rest] = writeInline(content, '\\\n').split('\n')
+    const [first = '', ...rest] = escapeDefinition(writeInline(content, '\\\n')).split('\n')
     const isLikeTask = isItem && /^\[[ x]\](?:\s|$)/i.test(first)
     this.addLine(box + (isLikeTask ? `\\${first}` : escapeLineStart(first)))
     for (const line of rest) this.addLine(escapeLineStart(line))

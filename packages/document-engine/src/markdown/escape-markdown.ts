@@ -80,7 +80,7 @@ export function firstCharacter(text: string): string {
 export interface Surroundings {
   readonly before: string
   readonly after: string
-  /** Within `[…]`, where brackets must be escaped and bare URLs are no links. */
+  /** Within `[…]`, where brackets must be escaped and bare URLs are no links, if parsers agree on where the link ends. */
   readonly isLinkText: boolean
   /** A bare URL reaches up to the text: `urlReaches` of what stands before it. */
   readonly isAfterUrl?: boolean
@@ -112,13 +112,15 @@ export function escapeMarkdown(text: string): string {
     .join('\n')
 }
 
-// Bare URLs are not escaped: GFM makes them links, backslashes included. Punctuation at the end is not part of them.
-const SPECIALS = /(?:https?:\/\/|www\.)[!-;=-_a-~]*[A-Za-z\d/=&#%+-]|`|\*+|_+|~+|\\|[[\]]|<|&/g
-const LINK_TEXT_SPECIALS = /`|\*+|_+|~+|\\|[[\]]|<|&/g
+// Bare URLs are not escaped: GFM makes them links, backslashes included. Punctuation at the end is not part of them, and brackets
+// never: other Markdown has no bare URLs, but would have a link there.
+const SPECIALS = /(?:https?:\/\/|www\.)[!-;=-Z^_a-~]*[A-Za-z\d/=&#%+-]|`|\*+|_+|~+|\\|\]\(|[[\]]|<|&/g
+const LINK_TEXT_SPECIALS = /`|\*+|_+|~+|\\|\]\(|[[\]]|<|&/g
 
 /** Escapes inline markup; text such as `3 * 4`, `snake_case` and `a < b` needs no escape. */
 export function escapeInline(text: string, surroundings: Surroundings): string {
   const { isAfterUrl = false, isLinkText } = surroundings
+  const open = isLinkText || !text.includes('[') ? undefined : openBrackets(text, surroundings.after)
   let isInUrl = isAfterUrl
   let urlChecked = 0
   return text.replace(isLinkText ? LINK_TEXT_SPECIALS : SPECIALS, (special, offset: number) => {
@@ -135,13 +137,15 @@ export function escapeInline(text: string, surroundings: Surroundings): string {
       case '~':
         return isNoStrike(special, before, after) ? special : escapeEach(special)
       case '\\':
-        return end === text.length || /[!-/:-@[-`{-~]/.test(after) ? '\\\\' : special
+        return end === text.length || /[\n!-/:-@[-`{-~]/.test(after) ? '\\\\' : special
       case '[':
-        return surroundings.isLinkText ? '\\[' : special
+        return open?.has(offset) === false ? special : '\\['
       case ']':
-        return surroundings.isLinkText || after === '(' ? '\\]' : special
+        // A parser that looks for `](` alone would see a link.
+        if (special === '](') return '\\]\\('
+        return isLinkText || after === '(' ? '\\]' : special
       case '<':
-        isInUrl = (isInUrl || !isLinkText) && urlReaches(text.slice(urlChecked, offset), isInUrl)
+        isInUrl = urlReaches(text.slice(urlChecked, offset), isInUrl)
         urlChecked = end
         if (/[a-z/!?]/i.test(after)) return isInUrl ? '&lt;' : '\\<'
         isInUrl = false
@@ -154,8 +158,68 @@ export function escapeInline(text: string, surroundings: Surroundings): string {
   })
 }
 
-/** A code span, fenced by a run of backticks that its text does not contain. */
-export function codeSpan(text: string): string {
+// Brackets belong to the host of an IPv6 address only.
+const IPV6_HOST = /^[a-z][a-z\d+.-]{0,30}:\/\/(?:[^/?#[\]]*@)?\[[\da-f:.]*\]/i
+
+/**
+ * A URL as the destination of a link, within parentheses. What ends a destination, begins a title, a tag or another link is
+ * percent-encoded, because URLs such as `mailto:` may hold blanks and quotes; a backslash escapes, and entities are read there as well.
+ */
+export function destination(url: string): string {
+  const host = IPV6_HOST.exec(url)?.[0] ?? ''
+  const rest = url
+    .slice(host.length)
+    .replace(/[\s\p{Cc}<>"[\]\\|`]/gu, encodeURIComponent)
+    .replace(/&(?=#?\w{1,32};)/g, '&amp;')
+  return host + (isBalanced(rest) ? rest : rest.replaceAll('(', '%28').replaceAll(')', '%29'))
+}
+
+function isBalanced(text: string): boolean {
+  let depth = 0
+  for (const [parenthesis] of text.matchAll(/[()]/g)) {
+    depth += parenthesis === '(' ? 1 : -1
+    // CommonMark requires support for three levels; parsers differ beyond that.
+    if (depth < 0 || depth > 3) return false
+  }
+  return depth === 0
+}
+
+/** Where the brackets are that no unescaped bracket closes: such a one would open a link that ends further on, even in code. */
+function openBrackets(text: string, after: string): ReadonlySet<number> {
+  const open = new Set<number>()
+  const inner: number[] = []
+  for (const { 0: bracket, index } of text.matchAll(/\]\(|[[\]]/g)) {
+    if (bracket === '[') inner.push(index)
+    else {
+      const opening = inner.pop()
+      const isEscaped = bracket === '](' || (after === '(' && index === text.length - 1)
+      if (isEscaped && opening !== undefined) open.add(opening)
+    }
+  }
+  for (const opening of inner) open.add(opening)
+  return open
+}
+
+export interface CodePlace {
+  /** `Surroundings.isAfterUrl`: a backtick is part of the URL and opens no code span. */
+  readonly isAfterUrl?: boolean
+  readonly isLinkText?: boolean
+  readonly isInCell?: boolean
+}
+
+/** Code within a line: a code span, or an element where not every parser reads the span as one. */
+export function inlineCode(text: string, place: CodePlace): string {
+  const isAmbiguous =
+    (place.isAfterUrl === true && /[\s<`\]]/.test(text)) ||
+    // marked finds the end of a link beyond such code.
+    (place.isLinkText === true && text.includes('`')) ||
+    // Parsers differ on an escaped pipe behind a backslash.
+    (place.isInCell === true && text.includes('\\|'))
+  return isAmbiguous ? codeElement(text) : codeSpan(text)
+}
+
+/** Fenced by a run of backticks that the text does not contain. */
+function codeSpan(text: string): string {
   const runs = new Set(text.match(TICKS) ?? [])
   let fence = '`'
   while (runs.has(fence)) fence += '`'
@@ -163,8 +227,8 @@ export function codeSpan(text: string): string {
   return `${fence}${padding}${text}${padding}${fence}`
 }
 
-/** Code as an HTML element, with all punctuation as character references. */
-export function codeElement(text: string): string {
+/** All punctuation as character references. */
+function codeElement(text: string): string {
   const entities = text.replace(/[!-/:-@[-`{-~]/g, (character) => `&#${String(character.charCodeAt(0))};`)
   return `<code>${entities}</code>`
 }
@@ -201,12 +265,36 @@ const LINE_STARTS: readonly RegExp[] = [
   /^(?=[:| ]*-)[-:| ]+$/,
   /^=+\s*$/,
   /^_[_ ]*$/,
-  /^\[[^\]]{1,999}\]:/,
+  /^~~~/,
 ]
 const ORDERED_MARKER = /^(\d{1,9})([.)])(?=\s|$)/
 
 /** Escapes the start of a line of finished inline Markdown that would begin another block. */
 export function escapeLineStart(line: string): string {
   if (LINE_STARTS.some((start) => start.test(line))) return `\\${line}`
-  return line.replace(ORDERED_MARKER, '$1\\$2')
+  return escapeDefinition(line).replace(ORDERED_MARKER, '$1\\$2')
+}
+
+/**
+ * Escapes the start of a paragraph of finished inline Markdown that would define the address of a link: a label of one or more
+ * lines, in brackets, before a colon. Its closing bracket is escaped, because the opening one may be that of a link.
+ */
+export function escapeDefinition(paragraph: string): string {
+  if (!paragraph.startsWith('[')) return paragraph
+  const parts: string[] = []
+  let begin = 0
+  for (let end = paragraph.indexOf(']'); end >= 0; end = paragraph.indexOf(']', end + 1)) {
+    const slashes = trailingBackslashes(paragraph, end)
+    if (slashes % 2 === 1) continue
+    if (paragraph.charAt(end + 1) !== ':') break
+    parts.push(paragraph.slice(begin, end), '\\')
+    begin = end
+  }
+  return parts.join('') + paragraph.slice(begin)
+}
+
+function trailingBackslashes(text: string, end: number): number {
+  let start = end
+  while (text.charAt(start - 1) === '\\') start -= 1
+  return end - start
 }

@@ -120,7 +120,7 @@ describe('Emphasis', () => {
     ['code within bold beside a letter', '<b><code>a</code></b>b', '`a`b'],
     ['a bold link beside a letter', '<b><a href="/x">中</a></b>文', '[**中**](https://example.org/x)文'],
     ['code that loses its emphasis beside code', 'b<i><code>x</code></i><code>y</code>', 'b`xy`'],
-    ['brackets that meet a parenthesis', '[a]<b>(</b>b)', '[a\\](b)'],
+    ['brackets that meet a parenthesis', '[a]<b>(</b>b)', '\\[a\\]\\(b)'],
     ['struck text', '<s>a</s> <del>b</del> <strike>c</strike>', '~~a~~ ~~b~~ ~~c~~'],
     ['bold that is undone', '<b style="font-weight:normal">a</b>', 'a'],
     [
@@ -150,7 +150,7 @@ describe('Text', () => {
     ['a break', 'a<br>b<br/>', 'a\\\nb'],
     ['two breaks', 'a<br><br>b', 'a\n\nb'],
     ['a list marker after a break', 'a<br>- b', 'a\\\n\\- b'],
-    ['markup in text', '*a* &lt;b&gt; [c](d) `e`', '\\*a\\* \\<b> [c\\](d) \\`e\\`'],
+    ['markup in text', '*a* &lt;b&gt; [c](d) `e`', '\\*a\\* \\<b> \\[c\\]\\(d) \\`e\\`'],
     ['an optional break', 'super<wbr>long', 'superlong'],
     ['comments and scripts', 'a<!-- x --><script>y()</script><style>z</style>b', 'ab'],
     ['controls', 'a<button>Copy</button><select><option>x</select><input>', 'a'],
@@ -212,7 +212,7 @@ describe('Text that looks like a tag', () => {
     ['in code behind a URL', 'www.e.org<code>&lt;b></code>', 'www.e.org<code>&#60;b&#62;</code>'],
     ['in a link behind a URL', 'www.e.org<a href="/y">&lt;b></a>', 'www.e.org[&lt;b>](https://example.org/y)'],
     ['in a picture behind a URL', 'www.e.org<img src="/y" alt="&lt;b>">', 'www.e.org![&lt;b>](https://example.org/y)'],
-    ['behind a URL in a link', '<a href="/y">www.e.org&lt;b></a>', '[www.e.org\\<b>](https://example.org/y)'],
+    ['behind a URL in a link', '<a href="/y">www.e.org&lt;b></a>', '[www.e.org&lt;b>](https://example.org/y)'],
     [
       'behind a URL in a cell',
       '<table><tr><th>a<th>b<tr><td>www.e.org&lt;b><td>c</table>',
@@ -224,6 +224,8 @@ describe('Text that looks like a tag', () => {
       `<math display="block" alttext="${TAG}"></math>`,
       '$$\n< img src=x onerror=alert(1)>\n$$',
     ],
+    ['behind a dollar in a formula', `<math alttext="a$ ${TAG} \\$b\\"></math>`, `$a\\$ < ${TAG.slice(4)} \\$b$`],
+    ['in a quotation of a formula', '<math alttext="\\text{`x\'}"></math>', "$\\text{‘x'}$"],
     ['in a picture of a formula', `<img class="tex" alt="${TAG}">`, '$< img src=x onerror=alert(1)>$'],
     ['in a mail address', `<a href="mailto:a${TAG}">x</a>`, '[x](mailto:a%3Cimg%20src=x%20onerror=alert(1)%3E)'],
   ])('is no tag %s', (_title, html, markdown) => {

@@ -1,9 +1,8 @@
 import { BOLD, type Inline, ITALIC, STRIKE } from './document-model.js'
 import {
-  codeElement,
-  codeSpan,
   escapeInline,
   firstCharacter,
+  inlineCode,
   isBlank,
   isPunctuation,
   isWordCharacter,
@@ -199,9 +198,8 @@ class InlineWriter {
       this.openMarks(piece.marks, ends[index] ?? [])
       const written = this.piece(piece, index)
       this.out.push(written)
-      const mayStartUrl = piece.kind === 'text' && !this.isLinkText
-      this.isAfterUrl =
-        (mayStartUrl || this.isAfterUrl) && urlReaches(mayStartUrl ? piece.text : written, this.isAfterUrl)
+      // Of a link too: a parser that does not see the link takes its address for a bare URL.
+      this.isAfterUrl = urlReaches(written, this.isAfterUrl)
     }
     this.closeAllBut(0)
     return this.out.join('')
@@ -229,7 +227,7 @@ class InlineWriter {
       case 'text':
         return this.text(piece, index)
       case 'code':
-        return this.isAfterUrl && piece.text.includes('<') ? codeElement(piece.text) : codeSpan(piece.text)
+        return inlineCode(piece.text, { isAfterUrl: this.isAfterUrl, isLinkText: this.isLinkText })
       case 'raw':
         return piece.text
       case 'image':

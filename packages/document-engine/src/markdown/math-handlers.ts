@@ -22,13 +22,19 @@ function texOf(math: MarkupNode): string {
 }
 
 /**
- * One line, without the wrapper that some renderers add. A blank, which TeX ignores, keeps `<` from starting a tag where
- * Markdown is rendered without formulas.
+ * One line, without the wrapper that some renderers add. Where Markdown is rendered without formulas, TeX is read as text: a
+ * blank, which TeX ignores, keeps `<` from starting a tag and `](` from being a link. A dollar, or a backslash at the end, would
+ * end the formula elsewhere; a backtick, in TeX a quotation mark, would begin code.
  */
 export function tidyTex(tex: string): string {
   const line = collapseBlanks(tex).trim()
   const wrapped = /^\{\\(?:displaystyle|textstyle)\s?(.*)\}$/.exec(line)
-  return (wrapped?.[1] ?? line).trim().replace(/<(?=[a-z/!?])/gi, '< ')
+  return (wrapped?.[1] ?? line)
+    .trim()
+    .replace(/<(?=[a-z/!?])/gi, '< ')
+    .replaceAll('](', '] (')
+    .replaceAll('`', '‘')
+    .replace(/\\[^]|[$\\]/g, (sign) => (sign === '$' ? '\\$' : sign === '\\' ? '' : sign))
 }
 
 /** TeX between `\(…\)`, `\[…\]` or dollars; '' for other text. */

@@ -1,6 +1,6 @@
 import type { Inline } from './document-model.js'
 import type { Handler, Reading, Style } from './element-handler.js'
-import { collapseBlanks } from './escape-markdown.js'
+import { collapseBlanks, destination } from './escape-markdown.js'
 import {
   attributeOf,
   childrenOf,
@@ -15,13 +15,13 @@ import { addFormula, delimitedTex, findMath, tidyTex } from './math-handlers.js'
 const SCHEMES: ReadonlySet<string> = new Set(['http:', 'https:', 'mailto:', 'tel:', 'ftp:'])
 const IMAGE_SCHEMES: ReadonlySet<string> = new Set(['http:', 'https:'])
 
-/** URL of a link, escaped for Markdown's parentheses; undefined for a place on the same page and for other schemes. */
+/** Destination of a link; undefined for a place on the same page and for other schemes. */
 export function linkTarget(reference: string, baseUrl: string): string | undefined {
   const isElsewhere = (url: URL): boolean => url.hash === '' || !isSamePage(url, baseUrl)
   return target(reference, baseUrl, (url) => SCHEMES.has(url.protocol) && isElsewhere(url))
 }
 
-/** URL of a picture or film, escaped for Markdown's parentheses; undefined for `data:` and invalid URLs. */
+/** Destination of a picture or film; undefined for `data:` and invalid URLs. */
 export function mediaTarget(reference: string, baseUrl: string): string | undefined {
   return target(reference, baseUrl, (url) => IMAGE_SCHEMES.has(url.protocol))
 }
@@ -54,27 +54,6 @@ function isSamePage(url: URL, baseUrl: string): boolean {
     base !== undefined &&
     url.href.slice(0, -url.hash.length) === base.href.slice(0, base.href.length - base.hash.length)
   )
-}
-
-// A parenthesis without its partner ends a destination, and so do blanks, which `mailto:` and `tel:` URLs may hold; a
-// backslash escapes, and entities are read there as well.
-function destination(href: string): string {
-  const safe = href
-    .replace(/[\s<>]/g, encodeURIComponent)
-    .replaceAll('\\', '%5C')
-    .replaceAll('|', '%7C')
-    .replace(/&(?=#?\w{1,32};)/g, '&amp;')
-  return isBalanced(safe) ? safe : safe.replaceAll('(', '%28').replaceAll(')', '%29')
-}
-
-function isBalanced(text: string): boolean {
-  let depth = 0
-  for (const [parenthesis] of text.matchAll(/[()]/g)) {
-    depth += parenthesis === '(' ? 1 : -1
-    // CommonMark requires support for three levels; parsers differ beyond that.
-    if (depth < 0 || depth > 3) return false
-  }
-  return depth === 0
 }
 
 const SOURCES = ['src', 'data-src', 'data-lazy-src', 'data-original', 'data-lazy'] as const

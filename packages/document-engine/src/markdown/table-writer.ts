@@ -11,7 +11,7 @@ import {
   withMark,
   withoutMark,
 } from './document-model.js'
-import { codeElement, codeSpan, escapeInline, LINE_ENDS } from './escape-markdown.js'
+import { escapeInline, inlineCode, LINE_ENDS } from './escape-markdown.js'
 import { writeInline } from './inline-writer.js'
 
 const LINE_BREAK = '<br>'
@@ -36,7 +36,8 @@ function addBlock(block: Block, lines: string[]): void {
       lines.push(writeLine(withMark(block.content, BOLD)))
       return
     case 'code':
-      for (const text of block.text.split('\n')) if (text.trim() !== '') lines.push(cellCode(text.trimEnd()))
+      for (const text of block.text.split('\n'))
+        if (text.trim() !== '') lines.push(inlineCode(text.trimEnd(), { isInCell: true }))
       return
     case 'math':
       lines.push(cellTex(`$$${block.tex}$$`))
@@ -83,18 +84,10 @@ function cellPieces(pieces: readonly Inline[]): readonly Inline[] {
   return pieces.map((piece) => {
     if (piece.kind === 'link') return { ...piece, content: cellPieces(piece.content) }
     if (piece.kind === 'raw') return { ...piece, text: cellTex(piece.text) }
-    if (piece.kind !== 'code' || !isAmbiguous(piece.text)) return piece
-    return { kind: 'raw', text: cellCode(piece.text), marks: piece.marks }
+    // Only such code depends on being in a cell.
+    if (piece.kind !== 'code' || !piece.text.includes('\\|')) return piece
+    return { kind: 'raw', text: inlineCode(piece.text, { isInCell: true }), marks: piece.marks }
   })
-}
-
-// Parsers differ on an escaped pipe behind a backslash within a code span.
-function isAmbiguous(code: string): boolean {
-  return code.includes('\\|')
-}
-
-function cellCode(text: string): string {
-  return isAmbiguous(text) ? codeElement(text) : codeSpan(text)
 }
 
 /** TeX with names for its bars, since a `|` ends a cell. */
@@ -133,8 +126,10 @@ export function markdownTable(rows: readonly (readonly MarkdownCell[])[]): strin
 }
 
 /** Text escaped for a cell, where no block can begin. */
-export function cellText(text: string): string {
-  const lines = escapeInline(text.trim(), LINE_ENDS).replaceAll('|', '\\|').split('\n')
+export function cellText(text: string, isLinkText = false): string {
+  const lines = escapeInline(text.trim(), { ...LINE_ENDS, isLinkText })
+    .replaceAll('|', '\\|')
+    .split('\n')
   const trimmed = lines.map((line) => line.trim())
   return trimmed.filter((line) => line !== '').join('<br>')
 }
@@ -225,9 +220,16 @@ function takeReaching(texts: string[], reaching: Reaching): void {
   }
 }
 
-// An unescaped pipe ends a cell, in code too. Parsers differ on one behind an escaped backslash.
 function cellMarkdown(cell: TableCell): string {
-  return writeOnOneLine(cell.blocks).replace(/\\?\|/g, (pipe) => (pipe === '|' ? '\\|' : '\\&#124;'))
+  return escapePipes(writeOnOneLine(cell.blocks))
+}
+
+/**
+ * Finished inline Markdown for a cell, which an unescaped pipe ends, in code too. Parsers differ on one behind a backslash; code
+ * must have none.
+ */
+export function escapePipes(markdown: string): string {
+  return markdown.replace(/\\?\|/g, (pipe) => (pipe === '|' ? '\\|' : '\\&#124;'))
 }
 
 /** Removes bold from a header cell: header cells are bold anyway. */

@@ -36,9 +36,10 @@ function parseOfficeHtml(html: string): OfficeDocument {
   return window.document
 }
 
-/** Unicode noncharacters that mark the number of a note until the Markdown is written. */
+/** Unicode noncharacters that mark the number of a note until the Markdown is written; texts keep none of them. */
 const OPEN = '\ufdd0'
 const CLOSE = '\ufdd1'
+const CLOSE_LABEL = '\ufdd2'
 
 /**
  * Marks the references to notes and the notes themselves in HTML as mammoth makes it: `<sup><a
@@ -54,14 +55,25 @@ function markFootnotes(document: OfficeDocument): void {
     marked.replaceWith(mark(number))
   }
   notes.forEach((note, index) => {
-    note.parentElement?.before(noteParagraph(document, note, `${mark(String(index + 1))}: `))
+    note.parentElement?.before(noteParagraph(document, note, `${OPEN}${String(index + 1)}${CLOSE_LABEL} `))
   })
   notes[0]?.parentElement?.remove()
 }
 
-/** Replaces the marks by GFM footnotes. */
+/**
+ * Replaces the marks by GFM footnotes. Where footnotes are not rendered, a reference before `(` or `:` would be a link or its
+ * definition, and so would a note of a single word: a blank divides it if it has a scheme.
+ */
 function restoreFootnotes(markdown: string): string {
-  return markdown.replaceAll(/\ufdd0(\d*)\ufdd1/g, '[^$1]')
+  return markdown
+    .replaceAll(
+      /\ufdd0(\d*)\ufdd1(?=([(:[]?))/g,
+      (_mark, number: string, next: string) => `[^${number}]${next && '\\'}`,
+    )
+    .replaceAll(
+      /\ufdd0(\d+)\ufdd2 (?:(?!https?:\/\/)([a-z][a-z\d+.-]*:)(?=\S))?/gi,
+      (_mark, number: string, scheme = '') => (scheme === '' ? `[^${number}]: ` : `[^${number}]: ${scheme} `),
+    )
 }
 
 function mark(number: string): string {
@@ -130,10 +142,10 @@ function attributeText(attributes: XmlElement['attributes']): string {
   return text
 }
 
-/** Leaves out characters that XML 1.0 cannot represent. */
+/** Leaves out characters that XML 1.0 cannot represent, and those that mark notes. */
 function escapeXml(text: string): string {
   return text
-    .replaceAll(/[^\t\n\r\u0020-\ufffd]/g, '')
+    .replaceAll(/[^\t\n\r\u0020-\ufdcf\ufdf0-\ufffd]/g, '')
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')
     .replaceAll('>', '&gt;')

@@ -68,7 +68,7 @@ describe('a workbook', () => {
       { id: 'r2', type: 'hyperlink', target: 'javascript:alert(1)', isExternal: true },
     ]
     expect(read(workbookFile([{ name: 'S', content, relations }])).markdown).toContain(
-      '| [site](https://example.org/a_%28b%29) | bad |',
+      '| [site](https://example.org/a_(b)) | bad |',
     )
   })
 

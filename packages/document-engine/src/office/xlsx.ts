@@ -1,4 +1,4 @@
-import { escapeMarkdown } from '../markdown/escape-markdown.js'
+import { destination, escapeMarkdown } from '../markdown/escape-markdown.js'
 import { cellText, markdownTable } from '../markdown/table-writer.js'
 import { EngineFault, type EngineInput, type EngineLimits, type EngineOutput } from '../model/document.js'
 import { coreMetadata, linksOf, mainPart, OfficePackage, type Relationship, relationshipsOf } from './office-package.js'
@@ -253,6 +253,5 @@ function sheetTable({ rows, linkIds }: Sheet, links: ReadonlyMap<string, string>
 }
 
 function linkCell(text: string, url: string): string {
-  const target = url.replaceAll(/[()<>|\\]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`)
-  return `[${cellText(text)}](${target})`
+  return `[${cellText(text, true)}](${destination(url)})`
 }

@@ -1,9 +1,11 @@
 import {
+  type CodePlace,
   collapseSpaces,
+  destination,
   escapeInline,
   escapeLineStart,
-  fenceFor,
   firstCharacter,
+  inlineCode,
   lastCharacter,
   type Surroundings,
   urlReaches,
@@ -27,18 +29,27 @@ const PUNCTUATION_PATTERN = /[\p{P}\p{S}]/u
 const WORD_PATTERN = /[\p{L}\p{N}]/u
 
 /** Markdown of the pieces; escapes depend on adjacent pieces. */
-function piecesMarkdown(pieces: readonly Piece[]): string {
+function piecesMarkdown(pieces: readonly Piece[], isInCell: boolean): string {
   let isAfterUrl = false
-  const written = pieces.map((piece, index) => {
-    const markdown = pieceMarkdown(piece, pieces[index - 1], pieces[index + 1], isAfterUrl)
-    isAfterUrl = urlReaches(piece.text, isAfterUrl)
+  const visible = pieces
+    .map((piece) => ({ ...piece, text: piece.text.replace(SOFT_HYPHENS, '') }))
+    .filter(({ text }) => text !== '')
+  const written = visible.map((piece, index) => {
+    const place = { isAfterUrl, isInCell }
+    const markdown = pieceMarkdown(piece, visible[index - 1], visible[index + 1], place)
+    isAfterUrl = urlReaches(markdown, isAfterUrl)
     return markdown
   })
   return written.join('')
 }
 
-function pieceMarkdown(piece: Piece, before: Piece | undefined, after: Piece | undefined, isAfterUrl: boolean): string {
-  const text = piece.text.replace(SOFT_HYPHENS, '')
+function pieceMarkdown(
+  piece: Piece,
+  before: Piece | undefined,
+  after: Piece | undefined,
+  { isAfterUrl, isInCell }: { readonly isAfterUrl: boolean; readonly isInCell: boolean },
+): string {
+  const { text } = piece
   const inner = text.trim()
   if (inner === '') return text
   const lead = /^\s*/.exec(text)?.[0] ?? ''
@@ -48,13 +59,13 @@ function pieceMarkdown(piece: Piece, before: Piece | undefined, after: Piece | u
     after: trail === '' ? firstCharacter(after?.text ?? ' ') : ' ',
     isLinkText: piece.url !== '',
     isAfterUrl: isAfterUrl && lead === '',
+    isInCell,
   }
   return lead + linked(scripted(marked(inner, piece, surroundings), piece), inner, piece.url) + trail
 }
 
-function marked(text: string, piece: Piece, surroundings: Surroundings): string {
-  // Behind a bare URL a backtick is part of the URL and opens no code span.
-  if (piece.isCode && !(surroundings.isAfterUrl && text.includes('<'))) return codeSpan(text)
+function marked(text: string, piece: Piece, surroundings: Surroundings & CodePlace): string {
+  if (piece.isCode) return inlineCode(text, surroundings)
   const escaped = escapeInline(text, surroundings)
   if (!isMarkable(text, surroundings)) return escaped
   const mark = (piece.isBold ? '**' : '') + (piece.isItalic ? '*' : '')
@@ -67,12 +78,6 @@ function isMarkable(text: string, { before, after }: Surroundings): boolean {
   return opens && (!PUNCTUATION_PATTERN.test(lastCharacter(text)) || !WORD_PATTERN.test(after))
 }
 
-function codeSpan(text: string): string {
-  const fence = fenceFor(text, 1)
-  const pad = text.startsWith('`') || text.endsWith('`') ? ' ' : ''
-  return fence + pad + text + pad + fence
-}
-
 function scripted(markdown: string, piece: Piece): string {
   if (piece.script === 'base') return markdown
   return piece.script === 'sub' ? `<sub>${markdown}</sub>` : `<sup>${markdown}</sup>`
@@ -81,14 +86,8 @@ function scripted(markdown: string, piece: Piece): string {
 function linked(markdown: string, text: string, url: string): string {
   if (url === '') return markdown
   const isOwnAddress = text === url || `http://${text}` === url || `https://${text}` === url || `mailto:${text}` === url
-  if (text === url && !/[\s<>]/.test(url)) return `<${url}>`
-  return `[${isOwnAddress && !/[<>]/.test(text) ? text : markdown}](${escapedUrl(url)})`
-}
-
-function escapedUrl(url: string): string {
-  return url.replace(/[\s<>()\\]/g, (character) =>
-    encodeURIComponent(character).replace('(', '%28').replace(')', '%29'),
-  )
+  if (text === url && url === destination(url)) return `<${url}>`
+  return `[${isOwnAddress && !/[<>[\]`\\&!]/.test(text) ? text : markdown}](${destination(url)})`
 }
 
 interface InlineOptions {
@@ -96,6 +95,7 @@ interface InlineOptions {
   readonly isPlain: boolean
   /** At the start of a line, where `1.` or `-` would begin a list. */
   readonly isLineStart: boolean
+  readonly isInCell?: boolean
 }
 
 /** Lines joined to one text with links, emphasis and code. A link whose text is its address becomes an autolink. */
@@ -107,7 +107,7 @@ export function inlineMarkdown(lines: readonly Line[], style: DocumentStyle, opt
     isItalic: options.isPlain || isUniform((piece) => piece.isItalic || isUnmarkable(piece.text)),
   }
   const merged = mergeAlike(pieces, neutral)
-  const text = withoutLeaders(collapseSpaces(piecesMarkdown(merged)).trim())
+  const text = withoutLeaders(collapseSpaces(piecesMarkdown(merged, options.isInCell === true)).trim())
   return options.isLineStart ? escapeLineStart(text) : text
 }
 
@@ -146,11 +146,13 @@ function withBlank(blank: string, piece: Piece): Piece[] {
 }
 
 function pieceOf(span: Span, style: DocumentStyle): Piece {
+  const isCode = isCodeSpan(span) && !style.isBodyFixedPitch
   return {
     text: span.text,
-    isBold: span.isBold && !style.isBodyBold,
-    isItalic: span.isItalic && !style.isBodyItalic,
-    isCode: isCodeSpan(span) && !style.isBodyFixedPitch,
+    // Code is not marked, and two adjacent spans of code would be read as one, with backticks in it.
+    isBold: span.isBold && !style.isBodyBold && !isCode,
+    isItalic: span.isItalic && !style.isBodyItalic && !isCode,
+    isCode,
     script: span.script,
     url: span.url,
   }

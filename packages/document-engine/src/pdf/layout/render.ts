@@ -1,4 +1,5 @@
 import { fenceFor } from '../../markdown/escape-markdown.js'
+import { escapePipes } from '../../markdown/table-writer.js'
 import type { DocumentStyle } from './document-style.js'
 import { inlineMarkdown } from './inline.js'
 import type { Block, Cell, CodeBlock, Line, PageRemark, Table, TextBlock } from './layout-model.js'
@@ -123,7 +124,7 @@ function tableMarkdown(table: Table, style: DocumentStyle): string {
 
 function rowMarkdown(row: readonly Cell[], columns: number, style: DocumentStyle, isHead: boolean): string {
   const cells = Array.from({ length: columns }, (_, index) =>
-    inlineMarkdown(row[index] ?? [], style, { isPlain: isHead, isLineStart: false }).replace(/(?<!\\)\|/g, '\\|'),
+    escapePipes(inlineMarkdown(row[index] ?? [], style, { isPlain: isHead, isLineStart: false, isInCell: true })),
   )
   return `| ${cells.join(' | ')} |`
 }
