@@ -23,7 +23,8 @@ COPY packages/sandbox/package.json packages/sandbox/
 RUN npm ci --omit=dev --ignore-scripts && npm cache clean --force
 
 FROM ${NODE_IMAGE}
-ENV NODE_ENV=production
+# All that listens does so on all addresses: ports of a container are published one by one.
+ENV NODE_ENV=production GATEWAY_CONTAINER=true
 WORKDIR /app
 # The image cannot start without it: rather fail here than when the first document comes.
 RUN prlimit --version

@@ -70,7 +70,7 @@ async function main(): Promise<void> {
 
 async function serveSandbox(variables: Variables): Promise<void> {
   const { startSandbox } = await import('@multi-model-gateway/sandbox/sandbox.js')
-  const sandbox = await startSandbox()
+  const sandbox = await startSandbox(readEnvironment(variables).inContainer ? '0.0.0.0' : '127.0.0.1')
   // Production forbids exemptions from the SSRF guard to operators; these open nothing but this process itself.
   const sandboxConfig = parseConfig(sandbox.configText, { ...variables, NODE_ENV: undefined }, PROVIDERS)
   assertAlone(sandboxConfig)

@@ -7,6 +7,7 @@ import { KeyTable } from '../auth/key-table.js'
 import { ConfigStore, type ConfigurationOptions } from '../config/config-store.js'
 import type { GatewayConfig } from '../config/settings.js'
 import type { Dialect, PathMatch } from '../core/endpoint.js'
+import { GatewayError } from '../core/errors.js'
 import { attachContext, isOwnRequestId, newRequestId, RequestContext, requestIdOf } from '../core/request-context.js'
 import { settleUsage } from '../core/usage.js'
 import { ERROR_FORMATS } from '../dialects/error-format.js'
@@ -18,7 +19,7 @@ import { Admission, shareOfAdmission, workersIn } from '../overload/admission.js
 import { BudgetLease } from '../overload/memory-budget.js'
 import { CallerAtDoor, doorHeadersOf } from '../overload/caller-at-door.js'
 import { RequestGate } from '../overload/request-gate.js'
-import { callerAddress, rememberPeers } from '../server/client-address.js'
+import { callerAddress, isFromThisMachine, rememberPeers } from '../server/client-address.js'
 import { GatewayExceptionFilter, sendError } from '../server/error-filter.js'
 import { GatewayHttpAdapter, type RequestStart } from '../server/http-adapter.js'
 import { hasKey, type KeyTest, maskedPath, originForm, pathOf, requestFault } from '../server/request-target.js'
@@ -43,7 +44,12 @@ export function openApiDocument(application: INestApplication): OpenAPIObject {
 }
 
 /** `/docs` for people, `/docs/openapi.json` for tools. */
-function serveDocumentation(application: INestApplication): void {
+function serveDocumentation(application: INestApplication, settings: { readonly current: GatewayConfig }): void {
+  application.use('/docs', (request: IncomingMessage, _response: ServerResponse, next: (error?: Error) => void) => {
+    const { docs } = settings.current.server
+    const isShown = docs === 'public' || (docs === 'local' && isFromThisMachine(request))
+    next(isShown ? undefined : new GatewayError('not_found', 'There is nothing at this path.'))
+  })
   SwaggerModule.setup('docs', application, () => openApiDocument(application), {
     jsonDocumentUrl: 'docs/openapi.json',
     yamlDocumentUrl: 'docs/openapi.yaml',
@@ -86,7 +92,7 @@ export async function createApplication(options: ApplicationOptions): Promise<IN
       lastResponse: (on) => adapter.lastResponse(on),
     }),
     () => {
-      serveDocumentation(application)
+      serveDocumentation(application, settings)
     },
     dialectOf,
   )

@@ -66,6 +66,9 @@ export const documents = settings({
   memoryBytes: integer({ min: 134_217_728, max: 68_719_476_736 })
     .default(805_306_368)
     .describe('Memory of one such process; beyond it the process is killed, and the caller gets 422'),
+  fetch: boolean
+    .default(true)
+    .describe('Whether documents are fetched from URLs, by the gateway or an upstream reader; in the sandbox `false`'),
   fetchesInFlight: integerUpTo(10_000)
     .default(32)
     .describe('Documents fetched at once, including those for upstream readers; beyond it 503'),

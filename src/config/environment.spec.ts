@@ -30,6 +30,7 @@ describe('readEnvironment', () => {
       configFileNamed: false,
       dataDirectory: './data',
       production: false,
+      inContainer: false,
       overrides: [],
     })
   })
@@ -112,6 +113,9 @@ const filledIn: Record<string, string> = {
   WORKERS: 'auto',
   DRAIN_DELAY_MS: '5000',
   METRICS_PORT: '9091',
+  METRICS_HOST: '127.0.0.1',
+  DOCS: 'public',
+  FETCH_DOCUMENTS: 'false',
   OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318',
 }
 
@@ -200,6 +204,9 @@ describe('gateway.example.yaml', () => {
       WORKERS: '',
       DRAIN_DELAY_MS: '',
       METRICS_PORT: '',
+      METRICS_HOST: '',
+      DOCS: '',
+      FETCH_DOCUMENTS: '',
       OTEL_EXPORTER_OTLP_ENDPOINT: '',
     })
     const defaults = parseConfig('{}', {})

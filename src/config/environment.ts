@@ -76,6 +76,9 @@ export const ENVIRONMENT_OVERRIDES = [
   { variable: 'WORKERS', section: 'server', setting: 'workers' },
   { variable: 'DRAIN_DELAY_MS', section: 'timeouts', setting: 'drainDelayMs' },
   { variable: 'METRICS_PORT', section: 'server', setting: 'metricsPort' },
+  { variable: 'METRICS_HOST', section: 'observability', setting: 'metricsHost' },
+  { variable: 'DOCS', section: 'server', setting: 'docs' },
+  { variable: 'FETCH_DOCUMENTS', section: 'documents', setting: 'fetch' },
   { variable: 'OTEL_EXPORTER_OTLP_ENDPOINT', section: 'observability', setting: 'otlpUrl' },
 ] as const
 
@@ -94,6 +97,11 @@ export interface Environment {
   readonly dataDirectory: string
   /** True when NODE_ENV is `production`. */
   readonly production: boolean
+  /**
+   * True when GATEWAY_CONTAINER is `true`, as in the image: what a machine hears from itself alone by default has to listen on all
+   * addresses there, because its ports are published one by one.
+   */
+  readonly inContainer: boolean
   /** Overrides of the file, unchecked; the checked values are in `GatewayConfig`. */
   readonly overrides: readonly EnvironmentOverride[]
 }
@@ -106,6 +114,7 @@ export function readEnvironment(env: Variables, inSandbox = false): Environment 
     configFileNamed: configFile !== undefined,
     dataDirectory: dataDirectoryOf(plainValue(env, 'GATEWAY_DATA') ?? './data', inSandbox),
     production: plainValue(env, 'NODE_ENV') === 'production',
+    inContainer: plainValue(env, 'GATEWAY_CONTAINER') === 'true',
     overrides: ENVIRONMENT_OVERRIDES.flatMap((override) => {
       const reading = readVariable(env, override.variable)
       return reading.value === undefined && reading.problem === undefined ? [] : [{ ...override, ...reading }]

@@ -246,7 +246,7 @@ function fileFault(message: string): ConfigError {
  * name. Pure. Throws `ConfigError` with every fault of both.
  */
 export function parseConfig(yamlText: string, env: Variables, providers: readonly ProviderSettings[]): GatewayConfig {
-  const { overrides, production } = readEnvironment(env)
+  const { overrides, production, inContainer } = readEnvironment(env)
   const faults = new FaultList(new Map(overrides.map((o) => [`${o.section}.${o.setting}`, o.variable])))
   const raw = readYaml(yamlText, faults)
   if (raw === undefined || raw === null) {
@@ -257,7 +257,9 @@ export function parseConfig(yamlText: string, env: Variables, providers: readonl
     if (problem !== undefined) faults.add(`${section}.${setting}`, problem)
   // The overrides go in last: they are not interpolated, and a placeholder that they replace need not be set.
   const document = interpolate(withoutOverridden(raw, overrides), env, faults)
-  const settings = checked(configSchema(providers, production), withOverrides(document, overrides), faults)
+  const defaults = inContainer ? CONTAINER_DEFAULTS.filter((one) => isAbsent(document, one)) : []
+  const values = withOverrides(withOverrides(document, defaults), overrides)
+  const settings = checked(configSchema(providers, production), values, faults)
   faults.throwIfAny()
   if (settings === undefined) throw new Error('a configuration was refused without a fault')
   return deepFreeze(complete(settings, document, providers))
@@ -271,6 +273,17 @@ function withoutOverridden(document: unknown, overrides: readonly EnvironmentOve
 }
 
 type Override = Pick<EnvironmentOverride, 'section' | 'setting'> & { readonly value?: string | null }
+
+/** Of what the file leaves open. */
+const CONTAINER_DEFAULTS: readonly Override[] = [
+  { section: 'observability', setting: 'metricsHost', value: '0.0.0.0' },
+  { section: 'server', setting: 'docs', value: 'public' },
+]
+
+function isAbsent(document: unknown, { section, setting }: Override): boolean {
+  const settings = isMap(document) ? (document[section] ?? {}) : undefined
+  return isMap(settings) && (settings[setting] ?? undefined) === undefined
+}
 
 /** Applies the overrides to the document; a section that is not a map is left unchanged and reported as a fault. */
 function withOverrides(document: unknown, overrides: readonly Override[]): unknown {

@@ -11,7 +11,15 @@ const json = JSON.stringify
 describe('the configuration', () => {
   it('has the contract defaults when the file sets nothing', () => {
     expect(parseConfig('{}', {})).toEqual({
-      server: { host: '0.0.0.0', port: 8080, metricsPort: 9090, workers: 1, explainHeaders: true, trustedProxies: [] },
+      server: {
+        host: '0.0.0.0',
+        port: 8080,
+        docs: 'local',
+        metricsPort: 9090,
+        workers: 1,
+        explainHeaders: true,
+        trustedProxies: [],
+      },
       limits: {
         jsonBodyBytes: 10_485_760,
         imageBodyBytes: 62_914_560,
@@ -73,6 +81,7 @@ describe('the configuration', () => {
         pages: 500,
         processes: 2,
         queue: 4,
+        fetch: true,
         memoryBytes: 805_306_368,
         fetchesInFlight: 32,
         cacheMs: 3_600_000,
@@ -83,7 +92,7 @@ describe('the configuration', () => {
       database: { maxConnections: 10 },
       redis: { timeoutMs: 250, localShare: 0.5 },
       logging: { level: 'info' },
-      observability: { otlpHeaders: {}, traceSampleRatio: 1 },
+      observability: { metricsHost: '127.0.0.1', otlpHeaders: {}, traceSampleRatio: 1 },
     })
   })
 

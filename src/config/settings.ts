@@ -30,6 +30,11 @@ const port = integer({ min: 0, max: 65_535 })
 const server = settings({
   host: hostName.default('0.0.0.0').describe('Address to listen on'),
   port: port.default(8080).describe('Public port; 0 = any free port'),
+  docs: oneOf(['local', 'public', 'off'])
+    .default('local')
+    .describe(
+      'Who can read `/docs`: `local` = callers on this machine, not through a proxy that sends `X-Forwarded-For` or `Forwarded`; `public` = all; `off` = none. Others get 404. In the image the default is `public`',
+    ),
   publicUrl: address('http', 'https')
     .exactOptional()
     .describe(
@@ -228,7 +233,9 @@ const headers = mapOf(
   .meta({ type: 'map of headers', secret: true })
 
 const observability = settings({
-  metricsHost: hostName.exactOptional().describe('Address of `/metrics`; absent = `server.host`'),
+  metricsHost: hostName
+    .default('127.0.0.1')
+    .describe('Address of `/metrics`, which needs no key. In the image the default is `0.0.0.0`'),
   otlpUrl: address('http', 'https')
     .exactOptional()
     .describe(

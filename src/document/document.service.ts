@@ -154,7 +154,7 @@ export class DocumentService {
     const { source, isFresh } = request
     const patience = { timeoutMs: request.timeoutMs, deadlineAtMs: performance.now() + request.timeoutMs }
     const route = this.router.document(call.caller)
-    if (source.kind === 'url') assertNotOwnAddress(source.url, this.store.current.server.publicUrl)
+    if (source.kind === 'url') this.assertFetched(source.url)
     const owner = ownerOf(call.caller)
     const identity = `${route === undefined ? 'here' : 'elsewhere'} ${await identityOf(source)}`
     const known = isFresh ? undefined : this.cache.find(identity, owner)
@@ -175,6 +175,16 @@ export class DocumentService {
       },
     )
     return answered(document, document.isCached, call)
+  }
+
+  private assertFetched(url: string): void {
+    const { documents, server } = this.store.current
+    if (documents.fetch) assertNotOwnAddress(url, server.publicUrl)
+    else
+      throw new GatewayError('invalid_request', "Invalid 'url': this gateway fetches no documents. Upload the file.", {
+        param: 'url',
+        code: 'url_not_allowed',
+      })
   }
 
   private async read(

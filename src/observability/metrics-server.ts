@@ -105,6 +105,6 @@ export const metricsAddress = ({
   server,
   observability,
 }: Pick<GatewayConfig, 'server' | 'observability'>): MetricsAddress => ({
-  host: observability.metricsHost ?? server.host,
+  host: observability.metricsHost,
   ...(server.metricsPort === 0 ? {} : { port: server.metricsPort }),
 })

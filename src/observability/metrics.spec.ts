@@ -377,15 +377,18 @@ describe('metrics server', () => {
 
   describe('Its address', () => {
     it.each([
-      ['as the gateway, on 9090', {}, { host: '0.0.0.0', port: 9090 }],
-      ['off with port 0', { server: { metricsPort: 0 } }, { host: '0.0.0.0' }],
+      ['this machine alone, on 9090', {}, {}, { host: '127.0.0.1', port: 9090 }],
+      ['off with port 0', { server: { metricsPort: 0 } }, {}, { host: '127.0.0.1' }],
+      ['that of the variable', {}, { METRICS_HOST: '10.0.0.1' }, { host: '10.0.0.1', port: 9090 }],
+      ['any in a container', {}, { GATEWAY_CONTAINER: 'true' }, { host: '0.0.0.0', port: 9090 }],
       [
         'one of its own',
-        { server: { host: '10.0.0.1', metricsPort: 9100 }, observability: { metricsHost: '127.0.0.1' } },
-        { host: '127.0.0.1', port: 9100 },
+        { server: { host: '10.0.0.1', metricsPort: 9100 }, observability: { metricsHost: '10.0.0.2' } },
+        { GATEWAY_CONTAINER: 'true' },
+        { host: '10.0.0.2', port: 9100 },
       ],
-    ])('is %s', (_what, sections, address) => {
-      expect(metricsAddress(parseConfig(JSON.stringify(sections), {}))).toEqual(address)
+    ])('is %s', (_what, sections, variables, address) => {
+      expect(metricsAddress(parseConfig(JSON.stringify(sections), variables))).toEqual(address)
     })
   })
 })

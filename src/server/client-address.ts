@@ -6,6 +6,8 @@ const MAPPED = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i
 /** As some proxies write addresses: with a port, IPv6 in brackets then. */
 const WITH_PORT = /^(?:\[([^\]]+)\]|([^:]+))(?::\d+)?$/
 
+const LOOPBACK: readonly string[] = ['127.0.0.0/8', '::1']
+
 const rangesOf = new WeakMap<readonly string[], BlockList>()
 
 /** A socket knows its peer's address after its end only when it was asked before. */
@@ -18,6 +20,13 @@ const peerOf = ({ remoteAddress }: Socket): string | undefined => remoteAddress
 /** The client's address; undefined where it was not remembered and the connection is gone. `trustedProxies` as in the configuration. */
 export const callerAddress = (request: IncomingMessage, trustedProxies: readonly string[]): string | undefined =>
   addressBehind(request.socket.remoteAddress, forwardedFor(request), trustedProxies)
+
+/** Whether the caller is on this machine; what a proxy of this machine passes on is not. */
+export function isFromThisMachine({ headers, socket }: IncomingMessage): boolean {
+  if (headers['x-forwarded-for'] !== undefined || headers.forwarded !== undefined) return false
+  const address = addressIn(socket.remoteAddress ?? '')
+  return address !== undefined && isWithin(LOOPBACK, address)
+}
 
 /**
  * Each proxy adds to the right of `X-Forwarded-For` whom it heard, so the header is read from there for as long as the one who

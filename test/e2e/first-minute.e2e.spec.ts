@@ -112,6 +112,30 @@ describe('started in an empty directory, the gateway', () => {
       expect([file, (await fetch(`${url}/docs${file}`)).status]).toEqual([file, 200])
   })
 
+  it('hears this machine alone', async () => {
+    const { port } = new URL(url)
+    // Another address of the same machine: whoever listens on all addresses hears it, too.
+    await expect(fetch(`http://127.0.0.2:${port}/health/live`)).rejects.toMatchObject({
+      cause: { code: 'ECONNREFUSED' },
+    })
+    const proxied = await sendRaw(url, {
+      method: 'GET',
+      path: '/docs/openapi.json',
+      headers: { 'x-forwarded-for': '203.0.113.1' },
+    })
+    expect([proxied.status, JSON.parse(proxied.body.toString())]).toMatchObject([404, { error: { code: 'not_found' } }])
+  })
+
+  it('fetches no documents from outside', async () => {
+    const body = JSON.stringify({ url: 'https://example.com/' })
+    const headers = { authorization: 'Bearer sandbox-demo-key' }
+    const answer = await sendRaw(url, { path: '/v1/document/parse', headers, body })
+    expect([answer.status, JSON.parse(answer.body.toString())]).toMatchObject([
+      400,
+      { code: 1201, message: expect.stringContaining("'url'") },
+    ])
+  })
+
   it('marks every answer, good or bad, as one of the sandbox', async () => {
     const headers = { authorization: 'Bearer sandbox-demo-key' }
     const requests = [

@@ -10,7 +10,7 @@ interface ConfiguredSandbox {
 
 /** Configured as `main.ts` does it: exemptions from the SSRF guard are no operator's here. */
 async function withSandbox(run: (sandbox: ConfiguredSandbox) => Promise<void> | void, variables = {}): Promise<void> {
-  const { configText, banner, close } = await startSandbox()
+  const { configText, banner, close } = await startSandbox('127.0.0.1')
   try {
     await run({ config: parseConfig(configText, { ...variables, NODE_ENV: undefined }), banner })
   } finally {

@@ -108,13 +108,13 @@ function channelsTo({ p1, p2, p3, p4, m1, vidgen, imggen }: Servers): readonly o
   ]
 }
 
-/** Starts every simulator and gives the configuration with one channel to each. */
-export async function startSandbox(): Promise<Sandbox> {
+/** Starts every simulator and gives the configuration with one channel to each, for a gateway that listens on `host`. */
+export async function startSandbox(host: string): Promise<Sandbox> {
   const servers = await startServers()
   const all = Object.values(servers)
   const configText = JSON.stringify({
     // Several sandboxes on one machine must not be in each other's way.
-    server: { metricsPort: 0 },
+    server: { host, metricsPort: 0 },
     auth: { keys: [{ id: 'sandbox', key: SANDBOX_KEY }] },
     channels: channelsTo(servers),
     // Some simulators answer with URLs of their own, which are as private as they are; so is the place for callbacks.
@@ -122,6 +122,8 @@ export async function startSandbox(): Promise<Sandbox> {
     // A task takes some seconds here, not minutes.
     tasks: { pollIntervalMs: 1000 },
     callbacks: { secret: SANDBOX_CALLBACK_SECRET },
+    // The key is known to the world.
+    documents: { fetch: false },
   })
   const tasks = {
     receiverUrl: servers.receiver.url,
