@@ -1,5 +1,5 @@
 import type { EngineReplyHead } from '@multi-model-gateway/document-engine/protocol.js'
-import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common'
+import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
 import { capacityOfPlaces, FairShare } from '../core/fair-share.js'
 import { clientDisconnected } from '../core/request-context.js'
@@ -9,6 +9,7 @@ import { byLabel, Metrics, registerCounter, registerGauge } from '../observabili
 import { LOGGER } from '../observability/observability.module.js'
 import { FetchesInFlight } from './document-fetch.js'
 import { contentBytes } from './document-upload.js'
+import { confinement } from './parser-confinement.js'
 import { ParserFleet } from './parser-fleet.js'
 import { PARSER_ENTRY, type ParserProcess, type ParserJob, readOn } from './parser-process.js'
 import {
@@ -99,7 +100,7 @@ class WaitingQueue<Grant> {
  * The first document starts the first process; from then on they are kept warm.
  */
 @Injectable()
-export class ParserPool extends DocumentParser implements OnApplicationShutdown {
+export class ParserPool extends DocumentParser implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly fleet: ParserFleet
   private readonly queue = new WaitingQueue<ParserProcess>()
   private readonly unsubscribe: () => void
@@ -110,7 +111,7 @@ export class ParserPool extends DocumentParser implements OnApplicationShutdown 
   constructor(
     private readonly store: ConfigStore,
     @Inject(PARSER_ENTRY) entry: string,
-    @Inject(LOGGER) logger: Logger,
+    @Inject(LOGGER) private readonly logger: Logger,
   ) {
     super()
     this.places = new FairShare(() => {
@@ -153,6 +154,12 @@ export class ParserPool extends DocumentParser implements OnApplicationShutdown 
         if (attempt === MAXIMUM_ATTEMPTS) throw errorFromExit(error)
       }
     }
+  }
+
+  /** Says at start what the host does not give: a document that broke the engine could do it. */
+  onApplicationBootstrap(): void {
+    const { missing } = confinement()
+    if (missing.length > 0) this.logger.warn({ missing }, 'processes that read documents are not wholly confined')
   }
 
   /** Called after all requests have ended: documents still being read have no waiting request. */

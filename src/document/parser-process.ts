@@ -14,6 +14,7 @@ import {
 } from '@multi-model-gateway/document-engine/protocol.js'
 import type { GatewayError } from '../core/errors.js'
 import { clientDisconnected } from '../core/request-context.js'
+import { confinement, permissionFlags } from './parser-confinement.js'
 import { errorFromExit, parseTimedOut, type ParseOptions, type ParserExit, EngineEnded } from './parser.js'
 
 const MEBIBYTE = 1_048_576
@@ -37,7 +38,7 @@ interface ParserCommand {
  * environment. A failure to start is reported by the events of the process.
  */
 function startEngine(command: ParserCommand): ChildProcess {
-  const [program, ...parameters] = commandLine(command)
+  const [program = '', ...parameters] = commandLine(command)
   const child = spawn(program, parameters, {
     cwd: '/',
     // One thread each for inflating and for collecting garbage: every thread counts against the memory limit.
@@ -49,18 +50,22 @@ function startEngine(command: ParserCommand): ChildProcess {
   return child
 }
 
-function commandLine({ entry, memoryBytes }: ParserCommand): [string, ...string[]] {
-  const node: [string, ...string[]] = [
+function commandLine({ entry, memoryBytes }: ParserCommand): string[] {
+  const host = confinement()
+  // No core file either: it would hold a caller's document.
+  const limits = PRLIMIT === undefined ? [] : [PRLIMIT, `--data=${memoryBytes}`, '--core=0']
+  return [
+    ...host.wrapper,
+    ...limits,
     process.execPath,
     `--max-old-space-size=${Math.floor((memoryBytes * HEAP_SHARE) / MEBIBYTE)}`,
     '--v8-pool-size=1',
     '--no-addons',
+    ...permissionFlags(entry, host),
     entry,
     String(process.pid),
     String(memoryBytes),
   ]
-  // No core file either: it would hold a caller's document.
-  return PRLIMIT === undefined ? node : [PRLIMIT, `--data=${memoryBytes}`, '--core=0', ...node]
 }
 
 function lowerPriority(pid: number): void {

@@ -137,12 +137,30 @@ export const childrenOf = (pid: number): number[] =>
 
 /** What stands in for the readers: documents are commands here. */
 const ENGINE = `
+import { readFileSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
 const output = (markdown) => ({
   kind: 'text', html: '', markdown, pages: 1,
   metadata: { title: '', description: '', keywords: '', siteName: String(process.pid), favicon: '' },
 })
 const kept = []
+const tried = async (act) => {
+  try {
+    return output('done ' + (await act()))
+  } catch (error) {
+    return output('refused ' + error.code)
+  }
+}
 const commands = {
+  peek: () => tried(() => readFileSync('/proc/' + process.ppid + '/environ').length),
+  file: () => tried(() => readFileSync('/etc/hostname').length),
+  write: (path) => tried(() => writeFileSync(path, 'x')),
+  program: () => tried(async () => (await import('node:child_process')).execFileSync('/bin/true').length),
+  thread: () => tried(async () => {
+    const { Worker } = await import('node:worker_threads')
+    return new Worker('', { eval: true, execArgv: [] }).threadId
+  }),
+  connect: (port) => tried(() => new Promise((resolve, reject) => connect(port, '127.0.0.1', () => resolve('')).on('error', reject))),
   echo: (text) => output(text),
   spin: () => { process.stderr.write('begun'); for (;;); },
   bytes: () => { for (;;) kept.push(Buffer.alloc(16_000_000, 1)) },

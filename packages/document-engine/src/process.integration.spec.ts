@@ -2,8 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { readFile, rm } from 'node:fs/promises'
-import { Socket } from 'node:net'
+import { type AddressInfo, createServer, Socket } from 'node:net'
 import { getPriority } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { eventually } from '../../../test/support/eventually.js'
@@ -15,6 +16,7 @@ import {
   startPool,
   type TestPool,
 } from '../../../test/support/parser-pools.js'
+import { confinement } from '../../../src/document/parser-confinement.js'
 import { type EngineJobHead, frameStart } from './protocol.js'
 
 const MEBIBYTE = 1_048_576
@@ -81,6 +83,32 @@ describe('The process of an engine', () => {
     const limits = await readFile(`/proc/${processOf(await pool.parse('echo:before'))}/limits`, 'utf8')
     expect(limits).toMatch(existsSync('/usr/bin/prlimit') ? /Max data size +268435456 / : /Max data size/)
     expect(limits).toMatch(existsSync('/usr/bin/prlimit') ? /Max core file size +0 / : /Max core file size/)
+  })
+
+  it('reaches no network and nothing of the gateway, as far as this host has namespaces', async () => {
+    start()
+    const server = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const acts = ['peek', `connect:${port}`]
+    const answers = await Promise.all(acts.map(async (act) => markdownOf(await pool.parse(act))))
+    server.close()
+    const isConfined = !confinement().missing.includes('network')
+    expect(answers.map((answer) => answer.split(' ')[0])).toEqual(acts.map(() => (isConfined ? 'refused' : 'done')))
+  })
+
+  it('reaches neither files nor programs, as far as this Node has permissions', async () => {
+    start()
+    const acts = ['file', `write:${join(shell.directory, 'x')}`, 'program']
+    const answers: string[] = []
+    for (const act of acts) answers.push(markdownOf(await pool.parse(act)))
+    const { hasPermissions } = confinement()
+    expect(answers.map((answer) => answer.split(' ')[0])).toEqual(acts.map(() => (hasPermissions ? 'refused' : 'done')))
+  })
+
+  it('starts no thread, which would have permissions of its own', async () => {
+    start()
+    expect(markdownOf(await pool.parse('thread'))).toMatch(/^refused/)
   })
 
   it('yields to the gateway: in processor time, and when the memory of the machine ends', async () => {

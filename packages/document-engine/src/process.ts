@@ -1,3 +1,4 @@
+import { syncBuiltinESMExports } from 'node:module'
 import { Socket } from 'node:net'
 import { Worker } from 'node:worker_threads'
 import { readDocument } from './engine.js'
@@ -40,6 +41,9 @@ new Worker(new URL('./watchdog.js', import.meta.url), {
   env: {},
   resourceLimits: { maxOldGenerationSizeMb: WATCH_HEAP_MEGABYTES },
 }).unref()
+// The permissions of Node do not bind a thread that is started with options of its own: no other one may be.
+Object.defineProperty(process.getBuiltinModule('node:worker_threads'), 'Worker', { value: undefined })
+syncBuiltinESMExports()
 
 const pipe = new Socket({ fd: ENGINE_PIPE })
 const reader = new FrameReader(
