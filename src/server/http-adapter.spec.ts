@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { Express, Request, Response } from 'express'
 import fc from 'fast-check'
 import { cpuMs } from '../../test/support/eventually.js'
-import { addressBehind } from './client-address.js'
+import { addressBehind, isFromThisMachine } from './client-address.js'
 import { GatewayHttpAdapter, SERVER_LIMITS } from './http-adapter.js'
 import { UpgradableServer } from './upgrade.js'
 import { offeredSubprotocols } from './ws-adapter.js'
@@ -317,5 +317,20 @@ describe('Subprotocols', () => {
     const startedAtMs = cpuMs()
     expect(() => offered(`a${' '.repeat(65_536)}b`)).toThrow('different tokens')
     expect(cpuMs() - startedAtMs).toBeLessThan(100)
+  })
+})
+
+describe('A caller', () => {
+  it.each([
+    ['of this machine', '127.0.0.1', {}, true],
+    ['of this machine by IPv6', '::1', {}, true],
+    ['of this machine on a socket for both families', '::ffff:127.0.0.1', {}, true],
+    ['of another machine', '192.0.2.1', {}, false],
+    ['of another machine by IPv6', '2001:db8::1', {}, false],
+    ['behind a proxy of this machine', '127.0.0.1', { 'x-forwarded-for': '127.0.0.1' }, false],
+    ['behind a proxy that speaks RFC 7239', '127.0.0.1', { forwarded: 'for=192.0.2.1' }, false],
+    ['that has gone', undefined, {}, false],
+  ])('%s is told', (_what, remoteAddress, headers, isOwn) => {
+    expect(isFromThisMachine({ headers, socket: { remoteAddress } } as IncomingMessage)).toBe(isOwn)
   })
 })
