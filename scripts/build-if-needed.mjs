@@ -6,7 +6,7 @@ import { join } from 'node:path'
 const OUTPUT = 'dist/main.js'
 const PACKAGES = ['packages/document-engine', 'packages/sandbox', '.']
 const SETTINGS = /^(?:package|package-lock)\.json$/
-const BUILD = ['scripts/build.mjs', 'scripts/bundle.mjs', 'scripts/swc-options.mjs']
+const BUILD = ['scripts/build.mjs', 'scripts/bundle.mjs', 'scripts/prepare-store.mjs', 'scripts/swc-options.mjs']
 /** What the bundles share; it has no source of its name. */
 const SHARED = /\/chunk-[^/]*$/
 

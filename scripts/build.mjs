@@ -3,6 +3,7 @@ import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import { transformFileSync } from '@swc/core'
 import { bundleCommands } from './bundle.mjs'
+import { prepareStore } from './prepare-store.mjs'
 import { SWC_OPTIONS } from './swc-options.mjs'
 
 function compile(source, output) {
@@ -33,9 +34,16 @@ function build(folder) {
 
 const folders = process.argv.slice(2)
 for (const folder of folders.length > 0 ? folders : ['packages/document-engine', 'packages/sandbox', '.']) build(folder)
+
+async function complete(dist) {
+  // Before the bundles take the place of the modules that make it.
+  await prepareStore(dist)
+  await bundleCommands(dist)
+}
+
 if (folders.length === 0 || folders.includes('.'))
-  await bundleCommands('dist').catch((error) => {
-    // Without bundles `dist` would look like a build, and start.
+  await complete('dist').catch((error) => {
+    // Without them `dist` would look like a build, and start.
     rmSync('dist/main.js', { force: true })
     throw error
   })

@@ -64,10 +64,13 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   return {
     collectMetrics: () => application.get(Metrics).collectSnapshot(),
     listen: async () => {
-      // The sandbox opens its store with the first task: most first minutes need none.
-      if (!inSandbox && needsStore(config)) await openStore(application.get(Database), logger)
+      const database = application.get(Database)
+      if (!inSandbox && needsStore(config)) await openStore(database, logger)
       if (servesMetrics) await metricsServer.listen()
-      return listen(application, config.server)
+      const address = await listen(application, config.server)
+      // Most first minutes need no task, and none waits for the store; the store itself says what kept it from opening.
+      if (inSandbox) openStore(database, logger).catch(() => undefined)
+      return address
     },
     reload: (from) => reloadConfig(store, logger, from),
     drain: (signal) =>

@@ -16,6 +16,7 @@ import { KyselyCallbackRepository } from '../tasks/callback.pg.js'
 import { KyselyTaskRepository } from '../tasks/task.pg.js'
 import { lockDirectory, processSpace, processStart } from './data-lock.js'
 import { StoreUnusable } from './database.js'
+import { ensureStore } from './embedded-files.js'
 import { PostgresWorker } from './embedded-worker.js'
 import { tidy } from './embedded.js'
 
@@ -127,6 +128,21 @@ describe('embedded', () => {
       await opened.close()
       await rm(directory, { recursive: true })
       directory = whole
+    })
+
+    it('is made of files that are its user’s alone, whatever the process lets others read', async () => {
+      const made = await emptyDataDirectory()
+      const files = join(made, 'postgres')
+      const mask = process.umask(0)
+      await ensureStore(made, files).finally(() => process.umask(mask))
+      const entries = await readdir(files, { recursive: true, withFileTypes: true })
+      const modes = entries.map(async (entry) => {
+        const { mode } = await stat(join(entry.parentPath, entry.name))
+        return `${entry.isDirectory() ? 'folder' : 'file'} ${(mode & 0o777).toString(8)}`
+      })
+      expect([...new Set(await Promise.all(modes))].sort()).toEqual(['file 600', 'folder 700'])
+      expect(await readdir(made)).toEqual(['postgres'])
+      await rm(made, { recursive: true })
     })
 
     const DAMAGES: readonly (readonly [string, RegExp, (files: string) => Promise<unknown>])[] = [

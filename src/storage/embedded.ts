@@ -1,80 +1,16 @@
-import { chmod, mkdir, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isNativeError } from 'node:util/types'
 import { type Kysely, sql } from 'kysely'
 import type { Logger } from '../observability/logger.js'
-import { type DirectoryLock, lockDirectory, OTHER_USERS } from './data-lock.js'
+import { type DirectoryLock, lockDirectory } from './data-lock.js'
 import { type DatabaseSchema, type OpenStore, type StoreEngine, StoreUnusable } from './database.js'
+import { ensureStore, makePrivate, visibleDamage } from './embedded-files.js'
 import { PostgresWorker } from './embedded-worker.js'
 import { connectionPool, migrate } from './postgres.js'
 import { lacksTables } from './reconnecting-database.js'
 
-/**
- * The files of a new store are written over seconds. A process that is killed meanwhile leaves half a store, which PostgreSQL
- * may take for a whole one: this file beside them says so.
- */
-const MARK = 'CREATING'
-
-/** Whether the store has to be made; half a store is removed first. The directory must be locked. */
-async function beginCreation(directory: string, files: string): Promise<boolean> {
-  const mark = join(directory, MARK)
-  if (await exists(mark)) await rm(files, { recursive: true, force: true })
-  if (await exists(files)) return false
-  await writeFile(mark, '')
-  await sync(mark)
-  await sync(directory)
-  return true
-}
-
-/** Puts the new store on the disk, then takes it for whole. */
-async function endCreation(directory: string, files: string): Promise<void> {
-  for (const entry of await readdir(files, { recursive: true, withFileTypes: true })) {
-    await sync(join(entry.parentPath, entry.name))
-  }
-  await sync(files)
-  await rm(join(directory, MARK))
-  await sync(directory)
-}
-
-async function sync(path: string): Promise<void> {
-  const handle = await open(path, 'r')
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-}
-
-const exists = (path: string): Promise<boolean> =>
-  stat(path).then(
-    () => true,
-    () => false,
-  )
-
-/** Of the files that PGlite makes. */
-const POSTGRES_VERSION = '18'
-
-/** What is wrong with the files of a store, as far as they show it; undefined where nothing is. */
-async function visibleDamage(files: string): Promise<string | undefined> {
-  const text = await readFile(join(files, 'PG_VERSION'), 'utf8').catch((error: unknown) => {
-    if (isNativeError(error) && 'code' in error && error.code === 'ENOENT') return undefined
-    throw error
-  })
-  // PGlite would make a new store in place of the old one.
-  if (text === undefined) return 'its file PG_VERSION is missing'
-  const version = text.trim().slice(0, 16)
-  return version === POSTGRES_VERSION
-    ? undefined
-    : `it is of PostgreSQL ${version}, and this gateway's is ${POSTGRES_VERSION}`
-}
-
 const ADVICE = 'Restore a backup of the directory, or move it away: a new store is made at the next start.'
-
-/** Closes the files to other users; the directory around them may be a volume that belongs to another user. Windows has no modes. */
-async function makePrivate(files: string): Promise<void> {
-  if (process.platform === 'win32' || ((await stat(files)).mode & OTHER_USERS) === 0) return
-  await chmod(files, 0o700)
-}
 
 const EVERY_MS = 60_000
 
@@ -190,12 +126,7 @@ export class EmbeddedEngine implements StoreEngine {
   private async started(): Promise<PostgresWorker> {
     const files = join(this.directory, 'postgres')
     try {
-      if (await beginCreation(this.directory, files)) {
-        // Making a store takes three times the memory of using it, which only the end of the thread gives back.
-        const maker = await PostgresWorker.start(files)
-        await maker.close()
-        await endCreation(this.directory, files)
-      }
+      await ensureStore(this.directory, files)
     } catch (error) {
       throw this.unusable('cannot be made', error)
     }

@@ -1,0 +1,85 @@
+import { createReadStream } from 'node:fs'
+import { chmod, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { fileURLToPath } from 'node:url'
+import { isNativeError } from 'node:util/types'
+import { createBrotliDecompress } from 'node:zlib'
+import { unpackTar } from 'modern-tar/fs'
+import { OTHER_USERS } from './data-lock.js'
+
+/**
+ * The files of a new store are written over a while. A process that is killed meanwhile leaves half a store, which PostgreSQL
+ * may take for a whole one: this file beside them says so.
+ */
+const MARK = 'CREATING'
+
+/** An empty store, made by `scripts/prepare-store.mjs`; as far from `src/` as from `dist/`. */
+const EMPTY_STORE = fileURLToPath(new URL('../../dist/empty-store.tar.br', import.meta.url))
+
+/** Makes a new, empty store unless there is one; half a store is removed first. The directory must be locked. */
+export async function ensureStore(directory: string, files: string): Promise<void> {
+  const mark = join(directory, MARK)
+  if (await exists(mark)) await rm(files, { recursive: true, force: true })
+  if (await exists(files)) return
+  await writeFile(mark, '')
+  await sync(mark)
+  await sync(directory)
+  await pipeline(createReadStream(EMPTY_STORE), createBrotliDecompress(), unpackTar(files, PRIVATE))
+  await syncAll(files)
+  await rm(mark)
+  await sync(directory)
+}
+
+const PRIVATE = { dmode: 0o700, fmode: 0o600 }
+
+/** More would only wait: Node has four threads for files. */
+const SYNCS_AT_ONCE = 4
+
+/** Puts a folder on the disk, with all that is in it. */
+async function syncAll(folder: string): Promise<void> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  const paths = [folder, ...entries.map((entry) => join(entry.parentPath, entry.name))]
+  const syncNext = async (): Promise<void> => {
+    for (let path = paths.pop(); path !== undefined; path = paths.pop()) await sync(path)
+  }
+  await Promise.all(Array.from({ length: SYNCS_AT_ONCE }, syncNext))
+}
+
+async function sync(path: string): Promise<void> {
+  const handle = await open(path, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+const exists = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  )
+
+/** Of the files that PGlite makes. */
+const POSTGRES_VERSION = '18'
+
+/** What is wrong with the files of a store, as far as they show it; undefined where nothing is. */
+export async function visibleDamage(files: string): Promise<string | undefined> {
+  const text = await readFile(join(files, 'PG_VERSION'), 'utf8').catch((error: unknown) => {
+    if (isNativeError(error) && 'code' in error && error.code === 'ENOENT') return undefined
+    throw error
+  })
+  // PGlite would make a new store in place of the old one.
+  if (text === undefined) return 'its file PG_VERSION is missing'
+  const version = text.trim().slice(0, 16)
+  return version === POSTGRES_VERSION
+    ? undefined
+    : `it is of PostgreSQL ${version}, and this gateway's is ${POSTGRES_VERSION}`
+}
+
+/** Closes the files to other users; the directory around them may be a volume that belongs to another user. Windows has no modes. */
+export async function makePrivate(files: string): Promise<void> {
+  if (process.platform === 'win32' || ((await stat(files)).mode & OTHER_USERS) === 0) return
+  await chmod(files, 0o700)
+}
