@@ -6,7 +6,7 @@ import { relative, resolve, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
 
-const COMMANDS = ['main', 'migrate', 'keys-cli']
+const COMMANDS = ['main', 'migrate', 'keys-cli', 'store-cli']
 
 /**
  * Packages that the framework asks for and the gateway does not use; one that looks for files beside itself; and `ws`, which the

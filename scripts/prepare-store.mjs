@@ -28,7 +28,7 @@ async function fingerprint() {
   const migrations = (await readdir('migrations')).sort().map((name) => `migrations/${name}`)
   const files = [
     'src/storage/postgres.worker.mjs',
-    'src/storage/postgres.ts',
+    'src/storage/migrations.ts',
     'scripts/prepare-store.mjs',
     'node_modules/@electric-sql/pglite/package.json',
     ...migrations,
@@ -40,10 +40,9 @@ async function fingerprint() {
 
 async function makeStore(dist, directory) {
   const load = (name) => import(pathToFileURL(resolve(dist, 'storage', name)).href)
-  const [{ PostgresWorker }, { connectionPool, migrate }] = [
-    await load('embedded-worker.js'),
-    await load('postgres.js'),
-  ]
+  const { PostgresWorker } = await load('embedded-worker.js')
+  const { connectionPool } = await load('postgres.js')
+  const { migrate } = await load('migrations.js')
   const worker = await PostgresWorker.start(directory)
   const session = { user: 'postgres', password: '', database: 'postgres', ssl: false, max: 1 }
   const queries = connectionPool({ stream: () => worker.connect(), ...session }, () => undefined)

@@ -9,6 +9,7 @@ import { AdminAccess, AdminGuard, FailedAttemptLog } from './admin.guard.js'
 import { AuditLog, AuditRepository } from './audit-log.js'
 import { AuditRetention, KyselyAuditRepository } from './audit-log.pg.js'
 import { AuditController, AuditService } from './audit.controller.js'
+import { BackupController, BackupService } from './backup.controller.js'
 import { ChannelsController, ChannelsService } from './channels.controller.js'
 import { KeysController } from './keys.controller.js'
 import { KeysService } from './keys.service.js'
@@ -24,13 +25,14 @@ import { UsageSumsController, UsageSumsService } from './usage-sums.controller.j
     UsageSumsController,
     ChannelsController,
     ReloadController,
+    BackupController,
     AuditController,
     // Last, as it matches every other path below `/admin`.
     UnknownRoutesController,
   ],
   providers: [
     ...[AdminAccess, AdminGuard, AuditLog, AuditRetention],
-    ...[AuditService, ChannelsService, KeyRefresher, KeysService, ReloadService, UsageSumsService],
+    ...[AuditService, BackupService, ChannelsService, KeyRefresher, KeysService, ReloadService, UsageSumsService],
     { provide: AuditRepository, useClass: KyselyAuditRepository },
     { provide: FailedAttemptLog, useFactory: (log: AuditLog) => new FailedAttemptLog(log), inject: [AuditLog] },
     { provide: KeyRepository, useClass: KyselyKeyRepository },

@@ -1,4 +1,6 @@
+import type { Readable } from 'node:stream'
 import type { Generated, Kysely, Selectable } from 'kysely'
+import { GatewayError } from '../core/errors.js'
 
 /** Rows as `migrations/*.sql` makes them. Columns that end in `_ms` are Unix milliseconds. */
 export interface DatabaseSchema {
@@ -149,7 +151,15 @@ export interface OpenStore {
   readonly lost: Promise<unknown>
   /** Whether the store still answers after one of its connections has failed with this error; never rejects. */
   survives(error: unknown): Promise<boolean>
+  /** The files of an embedded store, as a tar, while it is used; one at a time. */
+  snapshot?(): Readable
   /** Ends the connections, after the queries under way; safe on a store that is lost. */
+  close(): Promise<void>
+}
+
+/** A store as it is found, for a command: nothing of it is migrated, and nothing works in it by itself. */
+export interface BareStore {
+  readonly queries: Kysely<DatabaseSchema>
   close(): Promise<void>
 }
 
@@ -178,4 +188,14 @@ export abstract class Database {
    * here and stop in `beforeApplicationShutdown`, because the store closes in `onApplicationShutdown`.
    */
   abstract whenOpen(listener: () => void): void
+
+  /**
+   * The files of the embedded store as a tar, for a backup while it is used. Rejects with `GatewayError`: `invalid_request` where
+   * there is none, `conflict` while another one is made.
+   */
+  snapshot(): Promise<Readable> {
+    return Promise.reject(
+      new GatewayError('invalid_request', 'This gateway has no embedded store: back up its PostgreSQL itself.'),
+    )
+  }
 }

@@ -1,13 +1,17 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Readable } from 'node:stream'
 import { isNativeError } from 'node:util/types'
 import { type Kysely, sql } from 'kysely'
+import { GatewayError } from '../core/errors.js'
 import type { Logger } from '../observability/logger.js'
 import { type DirectoryLock, lockDirectory } from './data-lock.js'
-import { type DatabaseSchema, type OpenStore, type StoreEngine, StoreUnusable } from './database.js'
+import { type BareStore, type DatabaseSchema, type OpenStore, type StoreEngine, StoreUnusable } from './database.js'
 import { ensureStore, makePrivate, visibleDamage } from './embedded-files.js'
+import { snapshotOf } from './embedded-snapshot.js'
 import { PostgresWorker } from './embedded-worker.js'
-import { connectionPool, migrate } from './postgres.js'
+import { migrate } from './migrations.js'
+import { connectionPool } from './postgres.js'
 import { lacksTables } from './reconnecting-database.js'
 
 const ADVICE = 'Restore a backup of the directory, or move it away: a new store is made at the next start.'
@@ -46,7 +50,7 @@ export async function tidy(queries: Queries): Promise<void> {
  * hold a lease; waiting for their ends would keep tasks and callbacks from being worked on for up to ten minutes. A create
  * that was under way is due at once: its upstream has to be asked whether it made the task. Not for stores that are shared.
  */
-async function freeLeases(queries: Kysely<DatabaseSchema>): Promise<void> {
+export async function freeLeases(queries: Kysely<DatabaseSchema>): Promise<void> {
   await sql`
     update task set
       locked_until_ms = 0,
@@ -64,6 +68,7 @@ export class EmbeddedEngine implements StoreEngine {
   private closing: Promise<void> = Promise.resolve()
   /** What is leased after the first opening is leased by this process, which may be at work on it. */
   private wasOpen = false
+  private isInBackup = false
 
   constructor(
     private readonly directory: string,
@@ -83,18 +88,38 @@ export class EmbeddedEngine implements StoreEngine {
     }
   }
 
-  private async opened(lock: DirectoryLock): Promise<OpenStore> {
+  /** As it is, for a command. */
+  async openBare(): Promise<BareStore> {
+    const lock = await this.locked()
+    try {
+      return await this.bare(lock)
+    } catch (error) {
+      await lock.release()
+      throw error
+    }
+  }
+
+  private async bare(lock: DirectoryLock): Promise<BareStore & { readonly worker: PostgresWorker }> {
     const worker = await this.started()
     const queries = connectionPool(
       { stream: () => worker.connect(), max: 1, connectionTimeoutMillis: QUEUE_MS, idleTimeoutMillis: 0, ...SESSION },
       () => undefined,
     )
-    const endHousekeeping = runMaintenance(queries)
     const close = once(async () => {
-      await endHousekeeping()
       await queries.destroy()
       await worker.close()
       await lock.release()
+    })
+    return { worker, queries, close }
+  }
+
+  private async opened(lock: DirectoryLock): Promise<OpenStore> {
+    const bare = await this.bare(lock)
+    const { worker, queries } = bare
+    const endHousekeeping = runMaintenance(queries)
+    const close = once(async () => {
+      await endHousekeeping()
+      await bare.close()
     })
     try {
       await migrate(queries)
@@ -109,8 +134,17 @@ export class EmbeddedEngine implements StoreEngine {
       lost: worker.died,
       // With its only connection the worker is gone, or silent for good. Files without a table stay without it.
       survives: (cause) => Promise.resolve(lacksTables(cause)),
+      snapshot: () => this.snapshot(queries),
       close: () => (this.closing = close()),
     }
+  }
+
+  private snapshot(queries: Queries): Readable {
+    if (this.isInBackup) throw new GatewayError('conflict', 'Another backup of the store is under way.')
+    this.isInBackup = true
+    return snapshotOf(join(this.directory, 'postgres'), queries, () => {
+      this.isInBackup = false
+    })
   }
 
   private async locked(): Promise<DirectoryLock> {

@@ -1,10 +1,8 @@
-import { readdir, readFile } from 'node:fs/promises'
-import { fileURLToPath } from 'node:url'
-import { isNativeError } from 'node:util/types'
-import { Kysely, type Migration, Migrator, PostgresDialect, sql } from 'kysely'
+import { Kysely, PostgresDialect, sql } from 'kysely'
 import pg, { type PoolConfig } from 'pg'
 import type { Logger } from '../observability/logger.js'
-import { type DatabaseSchema, type OpenStore, type StoreEngine, StoreUnusable } from './database.js'
+import { type BareStore, type DatabaseSchema, type OpenStore, type StoreEngine, StoreUnusable } from './database.js'
+import { migrate, missingMigrations } from './migrations.js'
 import { isUseless } from './reconnecting-database.js'
 
 /** Counts and milliseconds stay far below 2^53: they are read as numbers. Per pool, as the driver's own table is global. */
@@ -62,6 +60,18 @@ export class PostgresEngine implements StoreEngine {
     // Without limits: a migration of a large table takes its time, and so does waiting for the replica that is doing it.
     if (!this.wasOpen) await withOneConnection(server, migrate)
   }
+}
+
+/** A server by one connection, as it is: nothing is migrated. Without limits, as a copy of a large store takes its time. */
+export async function openServer(url: string, isWritten: boolean): Promise<BareStore> {
+  const server = await firstOf(serversOf(url), (candidate) =>
+    withOneConnection(candidate, async (queries) => {
+      await refuseOldVersion(queries)
+      if (isWritten) await refuseReadOnly(queries)
+    }),
+  )
+  const queries = connectionPool({ ...server, max: 1, idleTimeoutMillis: 0 }, () => undefined)
+  return { queries, close: () => queries.destroy() }
 }
 
 class PostgresStore implements OpenStore {
@@ -147,8 +157,7 @@ async function refuseReadOnly(queries: Kysely<DatabaseSchema>): Promise<void> {
 
 /** Making the tables anew would hide that everything in them is gone. */
 async function refuseOtherDatabase(queries: Kysely<DatabaseSchema>): Promise<void> {
-  const migrations = await migratorOf(queries).getMigrations()
-  if (migrations.some(({ executedAt }) => executedAt === undefined)) {
+  if ((await missingMigrations(queries)) > 0) {
     throw asReported('42P01', 'the database has not the tables that it had: it is another one, or they were removed')
   }
 }
@@ -184,45 +193,4 @@ async function withOneConnection(
   } finally {
     await queries.destroy()
   }
-}
-
-/** As far from `src/` as from `dist/`. */
-const FOLDER = fileURLToPath(new URL('../../migrations/', import.meta.url))
-
-/**
- * Applies what is missing of `migrations/*.sql`, in the order of their numbers, all in one transaction. Several processes
- * may do so at once: Kysely's migrator holds an advisory lock meanwhile. Rejects with the database's error, or with
- * `StoreUnusable` when a newer version of the gateway has been here.
- */
-export async function migrate(queries: Kysely<DatabaseSchema>): Promise<void> {
-  const { error } = await migratorOf(queries).migrateToLatest()
-  if (error === undefined) return
-  const missing = isNativeError(error) ? /previously executed migration (\S+) is missing/.exec(error.message) : null
-  if (missing === null) throw isNativeError(error) ? error : new Error('the migrations failed', { cause: error })
-  throw new StoreUnusable(
-    `The store has been migrated by a newer version of the gateway (${String(missing[1])}). Run that version, or a newer one.`,
-    { cause: error },
-  )
-}
-
-const migratorOf = (queries: Kysely<DatabaseSchema>): Migrator =>
-  new Migrator({
-    db: queries,
-    provider: { getMigrations: readMigrations },
-    migrationTableName: 'migration',
-    migrationLockTableName: 'migration_lock',
-  })
-
-async function readMigrations(): Promise<Record<string, Migration>> {
-  const names = (await readdir(FOLDER)).filter((name) => name.endsWith('.sql'))
-  const migrations = names.map(async (name): Promise<[string, Migration]> => {
-    const text = await readFile(`${FOLDER}${name}`, 'utf8')
-    return [name.slice(0, -'.sql'.length), { up: (queries) => execute(queries, text) }]
-  })
-  return Object.fromEntries(await Promise.all(migrations))
-}
-
-/** Without parameters the driver sends the text as one simple query: a file may hold many statements. */
-async function execute(queries: Kysely<unknown>, text: string): Promise<void> {
-  await sql.raw(text).execute(queries)
 }

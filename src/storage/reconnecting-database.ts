@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import { isNativeError } from 'node:util/types'
 import type { OnApplicationShutdown } from '@nestjs/common'
 import type { Kysely } from 'kysely'
@@ -130,6 +131,11 @@ export class StoreDatabase extends Database implements OnApplicationShutdown {
   whenOpen(listener: () => void): void {
     if (this.listeners === undefined) listener()
     else this.listeners.push(listener)
+  }
+
+  override async snapshot(): Promise<Readable> {
+    const store = await this.usable()
+    return store.snapshot?.() ?? super.snapshot()
   }
 
   /** Nest calls it after `beforeApplicationShutdown`, where loops stop, and after the last request. */

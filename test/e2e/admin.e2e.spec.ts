@@ -20,6 +20,7 @@ const ROUTES = [
   ['GET', '/admin/v1/channels'],
   ['POST', '/admin/v1/channels/first/reset'],
   ['POST', '/admin/v1/config/reload'],
+  ['POST', '/admin/v1/store/backup'],
   ['GET', '/admin/v1/audit'],
 ] as const
 

@@ -1,4 +1,7 @@
+import type { IncomingMessage } from 'node:http'
+import { pipeline } from 'node:stream/promises'
 import axios, { AxiosError, type AxiosResponse, isAxiosError } from 'axios'
+import { unpackTar } from 'modern-tar/fs'
 import type { IssuedKeyDto, KeyChangeDto, KeyDto, KeyListDto, NewKeyDto } from '../keys.dto.js'
 import { NO_SUCH_KEY } from '../keys.service.js'
 
@@ -106,6 +109,51 @@ export class HttpKeyAdmin implements KeyAdmin {
     }
   }
 }
+
+/** A gateway that sends nothing for so long will not go on. */
+const SILENCE_MS = 60_000
+
+/** Unpacks the files of the embedded store of a running gateway into a new folder. */
+export async function downloadSnapshot(url: string, adminKey: string, folder: string): Promise<void> {
+  let response: AxiosResponse<IncomingMessage>
+  try {
+    response = await axios.request<IncomingMessage>({
+      url: `${url.replace(/\/+$/, '')}/admin/v1/store/backup`,
+      method: 'POST',
+      adapter: 'http',
+      responseType: 'stream',
+      headers: { authorization: `Bearer ${adminKey}` },
+      maxRedirects: 0,
+      proxy: false,
+      validateStatus: null,
+    })
+    response.data.setTimeout(SILENCE_MS, () => response.data.destroy(new Error('the gateway is silent')))
+  } catch (error) {
+    throw failureOf(error)
+  }
+  if (response.status !== 200) throw new KeyAdminFailure(await refusalOf(response))
+  try {
+    await pipeline(response.data, unpackTar(folder, { dmode: 0o700, fmode: 0o600 }))
+  } catch (cause) {
+    throw new KeyAdminFailure('The gateway did not send its store to the end; nothing was kept.', { cause })
+  }
+}
+
+async function refusalOf({ status, data }: AxiosResponse<IncomingMessage>): Promise<string> {
+  if (status === 404) {
+    data.destroy()
+    return NO_ADMINISTRATION
+  }
+  const text = (await data.setEncoding('utf8').take(LONGEST_REFUSAL).toArray()).join('')
+  try {
+    return messageOf(JSON.parse(text)) ?? `The gateway answered with status ${status}.`
+  } catch {
+    return `The gateway answered with status ${status}.`
+  }
+}
+
+/** In pieces. */
+const LONGEST_REFUSAL = 4
 
 // An AxiosError holds the request with its admin key: only its cause is kept.
 function failureOf(error: unknown): KeyAdminFailure {

@@ -150,7 +150,8 @@ function limitsOf(values: Values): LimitChanges {
   return Object.fromEntries(given)
 }
 
-function checkedUrl(url: string): string {
+/** Throws `InvalidCommandError` for what is no address of a gateway. */
+export function checkedUrl(url: string): string {
   if (/^https?:\/\/[^\s?#@]+$/.test(url) && URL.canParse(url)) return url
   throw new InvalidCommandError(
     '--url must be the address of a gateway, such as http://127.0.0.1:8080, without user, query or fragment.',

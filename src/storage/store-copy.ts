@@ -1,0 +1,269 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { isNativeError } from 'node:util/types'
+import { sql } from 'kysely'
+import { StoreUnusable } from './database.js'
+import { freeLeases } from './embedded.js'
+import { FILLING, knownMigrations, migrate, migrateTo } from './migrations.js'
+import {
+  insertRows,
+  migrationsOf,
+  pagesOf,
+  type Queries,
+  RowSum,
+  type Sequence,
+  sequencesOf,
+  setSequences,
+  type StoreTable,
+  type Sum,
+  tablesOf,
+} from './store-tables.js'
+
+/** The columns of each table, which are to be the same where the rows go. */
+export type Shapes = Readonly<Record<string, readonly string[]>>
+
+export interface Page {
+  readonly table: string
+  readonly rows: readonly string[]
+}
+
+/** A whole store, to be read once from its beginning to its end. */
+export interface RowSource {
+  /** For the operator, without a password. */
+  readonly name: string
+  readonly migrations: readonly string[]
+  readonly shapes: Shapes
+  /** Each table after those that it refers to. */
+  pages(): AsyncIterable<Page>
+  /** After the pages. */
+  sequences(): Promise<Readonly<Record<string, Sequence>>>
+}
+
+export type Sums = Readonly<Record<string, Sum>>
+
+/** Tells how far it is: a table, and how many of its rows are done. */
+export type OnProgress = (table: string, rows: number, isCheck: boolean) => void
+
+/** Gives a store to `work` as it is at this moment, whatever is written meanwhile. */
+export function withSnapshot<Result>(
+  queries: Queries,
+  name: string,
+  work: (source: RowSource) => Promise<Result>,
+): Promise<Result> {
+  return queries
+    .transaction()
+    .setIsolationLevel('repeatable read')
+    .setAccessMode('read only')
+    .execute(async (transaction) => {
+      const migrations = await migrationsOf(transaction, name)
+      const tables = await tablesOf(transaction, (await knownMigrations(migrations)).tables)
+      if (await isHalfFilled(transaction))
+        throw new StoreUnusable(`The store in ${name} is not whole: it was being filled.`)
+      return work({
+        name,
+        migrations,
+        shapes: shapesOf(tables),
+        pages: () => allPages(transaction, tables),
+        sequences: () => sequencesOf(transaction, tables),
+      })
+    })
+}
+
+const shapesOf = (tables: readonly StoreTable[]): Shapes =>
+  Object.fromEntries(tables.map(({ name, columns }) => [name, columns]))
+
+async function* allPages(queries: Queries, tables: readonly StoreTable[]): AsyncGenerator<Page> {
+  for (const table of tables) for await (const rows of pagesOf(queries, table)) yield { table: table.name, rows }
+}
+
+interface Filling {
+  /** Which source, and of which version. */
+  readonly source: string
+  /** Rows that are in the target, by their tables. */
+  readonly done: Map<string, number>
+}
+
+const SOURCE = 'source'
+
+/**
+ * Moves all rows of a source into an empty store, checks them there, and makes the store usable. Each page is one transaction,
+ * which also notes how far it is: what was killed goes on from there. Until the end no gateway opens the store.
+ */
+export async function fillStore(
+  source: RowSource,
+  target: { readonly name: string; readonly queries: Queries },
+  isRestart: boolean,
+  onProgress: OnProgress,
+): Promise<Sums> {
+  const { queries } = target
+  await lock(queries, target.name)
+  const filling = await begin(source, target, isRestart)
+  const tables = await tablesOf(queries, Object.keys(source.shapes))
+  assertShapes(source, tables)
+  const sums = await copyRows(source, queries, tables, filling, onProgress)
+  await setSequences(queries, tables, await source.sequences())
+  await check(sums, queries, tables, onProgress)
+  await queries.transaction().execute(async (transaction) => {
+    // What was leased belongs to a process that works on the other store.
+    await freeLeases(transaction)
+    await sql`drop table ${sql.table(FILLING)}`.execute(transaction)
+  })
+  await migrate(queries)
+  await sql`analyze`.execute(queries)
+  return sums
+}
+
+/** 'MMG': until the connection ends. */
+const LOCK = 0x4d_4d_47
+/** PostgreSQL may notice the end of a killed process late. */
+const LOCK_ATTEMPTS = 20
+const LOCK_RETRY_MS = 250
+
+async function lock(queries: Queries, name: string): Promise<void> {
+  for (let attempt = 0; attempt < LOCK_ATTEMPTS; attempt += 1) {
+    const { rows } = await sql<{ free: boolean }>`select pg_try_advisory_lock(${sql.lit(LOCK)}) as free`.execute(
+      queries,
+    )
+    if (rows[0]?.free === true) return
+    await pause(LOCK_RETRY_MS)
+  }
+  throw new StoreUnusable(`Another process is filling the store in ${name}.`)
+}
+
+async function isHalfFilled(queries: Queries): Promise<boolean> {
+  const { rows } = await sql<{ isThere: boolean }>`select to_regclass(${FILLING}) is not null as "isThere"`.execute(
+    queries,
+  )
+  return rows[0]?.isThere === true
+}
+
+async function begin(
+  source: RowSource,
+  { name, queries }: { readonly name: string; readonly queries: Queries },
+  isRestart: boolean,
+): Promise<Filling> {
+  const isHalf = await isHalfFilled(queries)
+  if (isHalf && !isRestart) return resumed(source, name, queries)
+  const known = await knownMigrations()
+  if (!isHalf) await refuseRows(queries, name, known.tables)
+  await queries.transaction().execute((transaction) => dropAll(transaction, known))
+  await migrateTo(queries, source.migrations)
+  await queries.transaction().execute(async (transaction) => {
+    await sql`create table ${sql.table(FILLING)} (name text primary key, value text not null)`.execute(transaction)
+    await sql`insert into ${sql.table(FILLING)} values (${SOURCE}, ${identityOf(source)})`.execute(transaction)
+  })
+  return { source: identityOf(source), done: new Map() }
+}
+
+const identityOf = ({ name, migrations }: RowSource): string => `${name} (${migrations.at(-1) ?? ''})`
+
+async function resumed(source: RowSource, target: string, queries: Queries): Promise<Filling> {
+  const { rows } = await sql<{ name: string; value: string }>`select name, value from ${sql.table(FILLING)}`.execute(
+    queries,
+  )
+  const states = new Map(rows.map(({ name, value }) => [name, value]))
+  const begun = states.get(SOURCE) ?? ''
+  if (begun !== identityOf(source)) {
+    throw new StoreUnusable(
+      `The store in ${target} was being filled from ${begun}. Complete that, or begin anew with --restart, which removes what is there.`,
+    )
+  }
+  states.delete(SOURCE)
+  return { source: begun, done: new Map([...states].map(([name, value]) => [name, Number(value)])) }
+}
+
+async function refuseRows(queries: Queries, name: string, tables: readonly string[]): Promise<void> {
+  for (const table of await tablesOf(queries, tables)) {
+    const { rows } = await sql`select from ${sql.table(table.name)} limit 1`.execute(queries)
+    if (rows.length === 0) continue
+    throw new StoreUnusable(`The store in ${name} is not empty (${table.name}): only an empty one can be filled.`)
+  }
+}
+
+/** The tables may be of a newer version than the source; without rows they are made anew, of the source's. */
+async function dropAll(
+  queries: Queries,
+  known: { readonly tables: readonly string[]; readonly functions: readonly string[] },
+) {
+  const names = [...known.tables, 'migration', 'migration_lock', FILLING]
+  for (const name of names) await sql`drop table if exists ${sql.table(name)} cascade`.execute(queries)
+  for (const name of known.functions) await sql`drop function if exists ${sql.table(name)} cascade`.execute(queries)
+}
+
+function assertShapes(source: RowSource, tables: readonly StoreTable[]): void {
+  const shapes = shapesOf(tables)
+  for (const [name, columns] of Object.entries(source.shapes)) {
+    if (shapes[name]?.join() === columns.join()) continue
+    throw new StoreUnusable(
+      `The table ${name} of ${source.name} was changed by hand: its columns are not the gateway's.`,
+    )
+  }
+}
+
+async function copyRows(
+  source: RowSource,
+  queries: Queries,
+  tables: readonly StoreTable[],
+  { done }: Filling,
+  onProgress: OnProgress,
+): Promise<Sums> {
+  const byName = new Map(tables.map((table) => [table.name, { table, sum: new RowSum(), passed: 0 }]))
+  for await (const { table: name, rows } of source.pages()) {
+    const entry = byName.get(name)
+    if (entry === undefined) throw new StoreUnusable(`${source.name} has rows of an unknown table: ${name}.`)
+    entry.sum.add(rows)
+    // What an earlier run has written: read again for the sum alone.
+    const fresh = rows.slice(Math.max(0, (done.get(name) ?? 0) - entry.passed))
+    entry.passed += rows.length
+    if (fresh.length > 0) await insertPage(source, queries, entry.table, fresh, entry.passed)
+    onProgress(name, entry.passed, false)
+  }
+  return sumsOf([...byName.values()].map(({ table, sum }) => [table.name, sum]))
+}
+
+const sumsOf = (sums: readonly (readonly [string, RowSum])[]): Sums =>
+  Object.fromEntries(sums.map(([name, sum]) => [name, sum.value]))
+
+async function insertPage(
+  source: RowSource,
+  queries: Queries,
+  table: StoreTable,
+  rows: readonly string[],
+  passed: number,
+): Promise<void> {
+  try {
+    await queries.transaction().execute(async (transaction) => {
+      await insertRows(transaction, table, rows)
+      await sql`insert into ${sql.table(FILLING)} values (${table.name}, ${String(passed)})
+        on conflict (name) do update set value = excluded.value`.execute(transaction)
+    })
+  } catch (error) {
+    const isTaken = isNativeError(error) && 'code' in error && error.code === '23505'
+    throw isTaken ? changed(source.name, table.name, error) : error
+  }
+}
+
+const changed = (source: string, table: string, cause?: unknown): StoreUnusable =>
+  new StoreUnusable(
+    `${source} has changed since its rows were first copied (${table}), or something else has written into the target: ` +
+      'see that no gateway uses either, and begin anew with --restart, which removes what is there.',
+    { cause },
+  )
+
+/** Reads everything back. */
+async function check(
+  sums: Sums,
+  queries: Queries,
+  tables: readonly StoreTable[],
+  onProgress: OnProgress,
+): Promise<void> {
+  for (const table of tables) {
+    const sum = new RowSum()
+    for await (const rows of pagesOf(queries, table)) {
+      sum.add(rows)
+      onProgress(table.name, sum.value.rows, true)
+    }
+    const expected = sums[table.name]
+    if (sum.value.rows === expected?.rows && sum.value.checksum === expected.checksum) continue
+    throw changed('The source', table.name)
+  }
+}
