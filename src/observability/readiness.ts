@@ -2,15 +2,18 @@ import type { ServerResponse } from 'node:http'
 import { Controller, Get, HttpStatus, Module, Res } from '@nestjs/common'
 import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger'
 
+/** As operators' probes read it. */
+type LostStore = 'store_unreachable' | 'disk_full'
+
 /** Whether this process should get traffic: not before it listens, while it drains, or without its store. */
 export class Readiness {
   private state: 'starting' | 'ready' | 'leaving' | 'draining' = 'starting'
-  private isStoreLost = false
+  private lostStore: LostStore | undefined
   private readonly drainListeners: (() => void)[] = []
   private readonly graceListeners: (() => void)[] = []
 
   get isReady(): boolean {
-    return this.state === 'ready' && !this.isStoreLost
+    return this.state === 'ready' && this.lostStore === undefined
   }
 
   /** True from the stop signal on: clients should use another process, while requests are still served. */
@@ -23,12 +26,12 @@ export class Readiness {
   }
 
   get hasLostStore(): boolean {
-    return this.isStoreLost
+    return this.lostStore !== undefined
   }
 
   get status(): string {
     if (this.state === 'leaving') return 'draining'
-    return this.state === 'ready' && this.isStoreLost ? 'store_unreachable' : this.state
+    return this.state === 'ready' ? (this.lostStore ?? 'ready') : this.state
   }
 
   markReady(): void {
@@ -59,13 +62,13 @@ export class Readiness {
     this.graceListeners.push(listener)
   }
 
-  /** The store is in use and does not answer. */
-  markStoreLost(): void {
-    this.isStoreLost = true
+  /** The store is in use and does not answer, or takes nothing more. */
+  markStoreLost(why: LostStore = 'store_unreachable'): void {
+    this.lostStore = why
   }
 
   markStoreBack(): void {
-    this.isStoreLost = false
+    this.lostStore = undefined
   }
 }
 

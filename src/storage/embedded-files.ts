@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs'
-import { chmod, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { chmod, open, readdir, readFile, rm, stat, statfs, writeFile } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { fileURLToPath } from 'node:url'
 import { isNativeError } from 'node:util/types'
@@ -82,4 +82,15 @@ export async function visibleDamage(files: string): Promise<string | undefined> 
 export async function makePrivate(files: string): Promise<void> {
   if (process.platform === 'win32' || ((await stat(files)).mode & OTHER_USERS) === 0) return
   await chmod(files, 0o700)
+}
+
+/** What this user may still write on the disk of a folder, which may be still to be made; undefined where no system tells. */
+export async function freeBytesOf(folder: string): Promise<number | undefined> {
+  try {
+    const { bavail, bsize } = await statfs(folder)
+    return bavail * bsize
+  } catch {
+    const parent = dirname(resolve(folder))
+    return parent === resolve(folder) ? undefined : freeBytesOf(parent)
+  }
 }

@@ -7,7 +7,7 @@ import { GatewayError } from '../core/errors.js'
 import type { Logger } from '../observability/logger.js'
 import { type DirectoryLock, lockDirectory } from './data-lock.js'
 import { type BareStore, type DatabaseSchema, type OpenStore, type StoreEngine, StoreUnusable } from './database.js'
-import { ensureStore, makePrivate, visibleDamage } from './embedded-files.js'
+import { ensureStore, freeBytesOf, makePrivate, visibleDamage } from './embedded-files.js'
 import { snapshotOf } from './embedded-snapshot.js'
 import { PostgresWorker } from './embedded-worker.js'
 import { migrate } from './migrations.js'
@@ -16,20 +16,18 @@ import { lacksTables } from './reconnecting-database.js'
 
 const ADVICE = 'Restore a backup of the directory, or move it away: a new store is made at the next start.'
 
-const EVERY_MS = 60_000
+const VACUUM_EVERY_MS = 60_000
+const LOOK_EVERY_MS = 5_000
 
 type Queries = Kysely<DatabaseSchema>
 
-/**
- * The embedded PostgreSQL has no autovacuum: without this, every poll of a task would leave a dead row behind for good, and
- * the planner would know nothing of the tables. Returns what ends it, after the round under way.
- */
-function runMaintenance(queries: Queries): () => Promise<void> {
+/** Does work again and again, round after round; what one leaves undone is done by a later one. Returns what ends it. */
+function repeat(everyMs: number, work: () => Promise<void>): () => Promise<void> {
   let round: Promise<void> = Promise.resolve()
   const timer = setInterval(() => {
-    // What is left undone is done a minute later; a store that is lost is noticed by those who need it.
-    round = tidy(queries).catch(() => undefined)
-  }, EVERY_MS)
+    // A store that is lost is noticed by those who need it.
+    round = round.then(work).catch(() => undefined)
+  }, everyMs)
   timer.unref()
   return () => {
     clearInterval(timer)
@@ -37,7 +35,29 @@ function runMaintenance(queries: Queries): () => Promise<void> {
   }
 }
 
-/** Vacuums and analyses the tables that have changed enough; by the thresholds of autovacuum, but for small tables. */
+/** Of the log, at least and at most; between them, as large as the store. */
+const LOG_BYTES = { least: 32 * 1024 * 1024, most: 256 * 1024 * 1024 } as const
+
+/**
+ * The embedded PostgreSQL has no process that makes checkpoints, and keeps its whole log until there is one: a store of 300 MB
+ * would have another gigabyte beside it, which every start after a kill has to read.
+ */
+export async function shortenLog(queries: Queries): Promise<void> {
+  const { rows } = await sql<{ isDue: boolean }>`
+    select pg_current_wal_lsn() - redo_lsn > greatest(${sql.lit(LOG_BYTES.least)},
+      least(${sql.lit(LOG_BYTES.most)}, pg_database_size(current_database()))) as "isDue"
+    from pg_control_checkpoint()`.execute(queries)
+  if (rows[0]?.isDue === true) await sql`checkpoint`.execute(queries)
+}
+
+/** Two files of the log: PostgreSQL ends, in the middle of its work, where it gets none. */
+const ROOM_BYTES = 32 * 1024 * 1024
+
+/**
+ * Vacuums and analyses the tables that have changed enough: the embedded PostgreSQL has no autovacuum, so that every poll of a
+ * task would leave a dead row behind for good, and the planner would know nothing of the tables.
+ * By the thresholds of autovacuum, but for small tables.
+ */
 export async function tidy(queries: Queries): Promise<void> {
   const { rows } = await sql<{ name: string }>`
     select relname as name from pg_stat_user_tables
@@ -116,9 +136,18 @@ export class EmbeddedEngine implements StoreEngine {
   private async opened(lock: DirectoryLock): Promise<OpenStore> {
     const bare = await this.bare(lock)
     const { worker, queries } = bare
-    const endHousekeeping = runMaintenance(queries)
+    const endVacuum = repeat(VACUUM_EVERY_MS, () => tidy(queries))
+    let announceFull: (cause: unknown) => void
+    const full = new Promise((resolve) => {
+      announceFull = resolve
+    })
+    const endLook = repeat(LOOK_EVERY_MS, async () => {
+      await this.refuseFullDisk().catch(announceFull)
+      // A backup needs the log of its time.
+      if (!this.isInBackup) await shortenLog(queries)
+    })
     const close = once(async () => {
-      await endHousekeeping()
+      await Promise.all([endVacuum(), endLook()])
       await bare.close()
     })
     try {
@@ -131,7 +160,7 @@ export class EmbeddedEngine implements StoreEngine {
     }
     return {
       queries,
-      lost: worker.died,
+      lost: Promise.race([worker.died, full]),
       // With its only connection the worker is gone, or silent for good. Files without a table stay without it.
       survives: (cause) => Promise.resolve(lacksTables(cause)),
       snapshot: () => this.snapshot(queries),
@@ -150,11 +179,24 @@ export class EmbeddedEngine implements StoreEngine {
   private async locked(): Promise<DirectoryLock> {
     try {
       await mkdir(this.directory, { recursive: true, mode: 0o700 })
+      await this.refuseFullDisk()
       return await lockDirectory(this.directory)
     } catch (error) {
       if (error instanceof StoreUnusable) throw error
       throw this.unusable('cannot be written to', error)
     }
+  }
+
+  /** Earlier than PostgreSQL notices: what it cannot write to its log would end it, and a new start needs room as well. */
+  private async refuseFullDisk(): Promise<void> {
+    const freeBytes = await freeBytesOf(this.directory)
+    if (freeBytes === undefined || freeBytes >= ROOM_BYTES) return
+    const [free, needed] = [freeBytes, ROOM_BYTES].map((bytes) => Math.floor(bytes / 1024 / 1024))
+    throw new StoreUnusable(
+      `The disk of the store in ${this.directory} is full: ${free} MiB are free, and ${needed} are needed. The store goes on by ` +
+        'itself once there is room.',
+      { cause: Object.assign(new Error('no space left'), { code: 'ENOSPC' }) },
+    )
   }
 
   private async started(): Promise<PostgresWorker> {

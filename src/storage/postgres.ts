@@ -1,5 +1,6 @@
 import { Kysely, PostgresDialect, sql } from 'kysely'
 import pg, { type PoolConfig } from 'pg'
+import { hasCode } from '../core/errors.js'
 import type { Logger } from '../observability/logger.js'
 import { type BareStore, type DatabaseSchema, type OpenStore, type StoreEngine, StoreUnusable } from './database.js'
 import { migrate, missingMigrations } from './migrations.js'
@@ -55,7 +56,9 @@ export class PostgresEngine implements StoreEngine {
     await withOneConnection({ ...server, ...STATEMENT_LIMITS }, async (queries) => {
       await refuseOldVersion(queries)
       await refuseReadOnly(queries)
-      if (this.wasOpen) await refuseOtherDatabase(queries)
+      if (!this.wasOpen) return
+      await refuseOtherDatabase(queries)
+      await refuseFullDisk(queries)
     })
     // Without limits: a migration of a large table takes its time, and so does waiting for the replica that is doing it.
     if (!this.wasOpen) await withOneConnection(server, migrate)
@@ -159,6 +162,21 @@ async function refuseReadOnly(queries: Kysely<DatabaseSchema>): Promise<void> {
 async function refuseOtherDatabase(queries: Kysely<DatabaseSchema>): Promise<void> {
   if ((await missingMigrations(queries)) > 0) {
     throw asReported('42P01', 'the database has not the tables that it had: it is another one, or they were removed')
+  }
+}
+
+/** More than what may be free in the files that there are. */
+const PROBE_ROWS = 20_000
+const NOT_PERMITTED = '42501'
+
+/** A full disk answers every question: only writing shows it. Rejects with 53100. */
+async function refuseFullDisk(queries: Kysely<DatabaseSchema>): Promise<void> {
+  try {
+    await sql`create temporary table disk_probe as select n from generate_series(1, ${sql.lit(PROBE_ROWS)}) n;
+      drop table disk_probe`.execute(queries)
+  } catch (error) {
+    // Without the right to try, the next create finds out.
+    if (!hasCode(error, NOT_PERMITTED)) throw error
   }
 }
 

@@ -24,7 +24,10 @@ const MAXIMUM_ATTEMPTS = 3
 /** Another server, or another state of it: its connections are of no use, even once it writes again. */
 const NO_DATABASE = '3D000'
 const NO_TABLE = '42P01'
-const UNFIT_CODES: ReadonlySet<string> = new Set(['25006', NO_TABLE, NO_DATABASE])
+const DISK_FULL = '53100'
+const UNFIT_CODES: ReadonlySet<string> = new Set(['25006', NO_TABLE, NO_DATABASE, DISK_FULL])
+/** PostgreSQL's word for it, and those of Node. */
+const DISK_FULL_CODES: ReadonlySet<string> = new Set([DISK_FULL, 'ENOSPC', 'EDQUOT'])
 
 /** The driver's own words; it gives these no code. */
 const SILENCE_WORDS = 'Query read timeout'
@@ -56,6 +59,10 @@ export function storeFailure(error: unknown): StoreFailure {
 /** PostgreSQL's, or Node's. */
 const codeOf = (error: unknown): string =>
   isNativeError(error) && 'code' in error && typeof error.code === 'string' ? error.code : ''
+
+/** Whether there is no room on the disk that the store is on. */
+const isDiskFull = (error: unknown): boolean =>
+  DISK_FULL_CODES.has(codeOf(error)) || (isNativeError(error) && error.cause !== undefined && isDiskFull(error.cause))
 
 /** True for a query that was given up on: its connection is still waiting for the answer. */
 const isSilence = (error: unknown): boolean => isNativeError(error) && error.message.startsWith(SILENCE_WORDS)
@@ -115,7 +122,7 @@ export class StoreDatabase extends Database implements OnApplicationShutdown {
     } catch (error) {
       const failure = storeFailure(error)
       if (failure === 'statement') throw error
-      if (failure === 'lost') void this.examine(store, error)
+      if (failure === 'lost' || isDiskFull(error)) void this.examine(store, error)
       throw storeOverloaded(failure, error)
     }
   }
@@ -181,7 +188,8 @@ export class StoreDatabase extends Database implements OnApplicationShutdown {
       return store
     } catch (error) {
       // A database that has never been there is a mistake in the configuration.
-      const isLost = storeFailure(error) === 'lost' && (this.hasBeenOpen || codeOf(error) !== NO_DATABASE)
+      const isLost =
+        isDiskFull(error) || (storeFailure(error) === 'lost' && (this.hasBeenOpen || codeOf(error) !== NO_DATABASE))
       this.markDown(error, 'the store cannot be opened')
       this.openLater(isLost ? LOST_RETRY_MS : UNUSABLE_RETRY_MS)
       throw isLost ? storeOverloaded('lost', error) : unusable(error)
@@ -223,9 +231,11 @@ export class StoreDatabase extends Database implements OnApplicationShutdown {
     for (const listener of listeners) listener()
   }
 
-  private markDown(error: unknown, message: string): void {
+  private markDown(error: unknown, what: string): void {
     this.isDown = true
-    this.readiness.markStoreLost()
+    const isFull = isDiskFull(error)
+    const message = isFull ? 'the disk of the store is full' : what
+    this.readiness.markStoreLost(isFull ? 'disk_full' : 'store_unreachable')
     // Attempts to open it fail once a second: the same failure is said once.
     const failure = `${message}: ${isNativeError(error) ? error.message : String(error)}`
     if (failure !== this.lastFailure) this.logger.error({ err: error }, message)

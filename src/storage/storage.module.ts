@@ -1,4 +1,4 @@
-import { Global, Injectable, Module } from '@nestjs/common'
+import { Global, Inject, Injectable, Module } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
 import { type Environment, environmentConfig } from '../config/environment.js'
 import type { DatabaseSection } from '../config/settings.js'
@@ -8,6 +8,7 @@ import { LOGGER } from '../observability/observability.module.js'
 import { Readiness } from '../observability/readiness.js'
 import { Database } from './database.js'
 import { EmbeddedEngine } from './embedded.js'
+import { freeBytesOf } from './embedded-files.js'
 import { PostgresEngine } from './postgres.js'
 import { StoreDatabase } from './reconnecting-database.js'
 
@@ -23,12 +24,17 @@ export function createDatabase(
   return new StoreDatabase(engine, readiness, logger)
 }
 
-/** Shows whether the store can be reached, once it was used. */
+/** Shows whether the store can be reached, once it was used, and how much room its disk has. */
 @Injectable()
 class StoreMetrics {
   private wasOpen = false
 
-  constructor(database: Database, readiness: Readiness, metrics: Metrics) {
+  constructor(
+    database: Database,
+    readiness: Readiness,
+    metrics: Metrics,
+    @Inject(environmentConfig.KEY) { dataDirectory }: Environment,
+  ) {
     database.whenOpen(() => {
       this.wasOpen = true
     })
@@ -43,6 +49,19 @@ class StoreMetrics {
       () => {
         if (readiness.hasLostStore) return single(0)
         return this.wasOpen ? single(1) : []
+      },
+    )
+    registerGauge(
+      metrics,
+      {
+        name: 'gateway_data_free_bytes',
+        help: 'Free on the disk of the data folder; with less than 32 MiB the embedded store waits for room.',
+        labelNames: [],
+        aggregator: 'min',
+      },
+      async () => {
+        const freeBytes = await freeBytesOf(dataDirectory)
+        return freeBytes === undefined ? [] : single(freeBytes)
       },
     )
   }
