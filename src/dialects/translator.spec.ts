@@ -209,9 +209,9 @@ describe('A translated stream', () => {
   it('that is cut has no end', async () => {
     const source = new PlayedSource((sink) => {
       chunk(sink, frame('ONE'))
-      sink.fail(new GatewayError('upstream_failed', 'Cut.', { frame: 'data: {"ERROR":1}\n\n' }))
     })
     const { received } = await stream(source)
+    source.sink.fail(new GatewayError('upstream_failed', 'Cut.', { frame: 'data: {"ERROR":1}\n\n' }))
     expect(received.text).toBe('data: {"said":"ONE"}\n\n')
     expect(received.outcome).toMatchObject({ message: 'Cut.', details: { param: '.say' } })
     expect(received.outcome).not.toHaveProperty('details.frame')
@@ -226,11 +226,12 @@ describe('A translated stream', () => {
 
   it("with an event that cannot be translated ends there, and ends the upstream's work", async () => {
     const source = new PlayedSource((sink) => {
-      chunk(sink, `${frame('ONE')}data: {"other":1}\n\n${frame('TWO')}`)
-      chunk(sink, frame('THREE'))
-      sink.end()
+      chunk(sink, frame('ONE'))
     })
     const { received } = await stream(source)
+    chunk(source.sink, `data: {"other":1}\n\n${frame('TWO')}`)
+    chunk(source.sink, frame('THREE'))
+    source.sink.end()
     expect(received.text).toBe('data: {"said":"ONE"}\n\n')
     expect(received.outcome).toMatchObject({ kind: 'upstream_failed', details: { attempt: { channelError: true } } })
     expect(source.asked).toContain('cancel')

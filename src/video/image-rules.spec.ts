@@ -28,7 +28,7 @@ describe('A body with images', () => {
   afterEach(() => application.close())
   const sections = {
     limits: { jsonBodyBytes: 1_000, imageBodyBytes: 20_000 },
-    admission: { bytesInFlight: 30_000 },
+    admission: { bytesInFlight: 30_000, callerShare: 1 },
   }
   /** Valid JSON of exactly this length. */
   const bodyOf = (bytes: number): string => {

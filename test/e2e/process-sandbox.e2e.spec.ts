@@ -8,7 +8,6 @@ import { chats, UsageProcesses } from '../support/process-labs.js'
 import { p1Channel } from '../support/provider-gateways.js'
 import { dataDirectory } from '../support/stores.js'
 import { recordsOf } from '../support/usage-lab.js'
-import { bufferedIds } from '../support/usage-writer-lab.js'
 import { VideoCaller } from '../support/video-caller.js'
 
 /** A real key with the id of the sandbox's own: it would be shown whatever the sandbox has left under that. */
@@ -73,7 +72,7 @@ describe('What was used in the sandbox', () => {
     const sandbox = startSandbox()
     const ids = await chatInSandbox(await sandbox.listening(), 5)
     await stop(sandbox)
-    expect(sandbox.output()).not.toContain('opening the store')
+    expect(sandbox.output()).toContain(`opening the store in ${join(data, 'sandbox')}`)
 
     const configured = await lab.start({ ...SAME_ID, channels: [p1Channel('first', lab.p1)] }, directory)
     const url = await configured.listening()
@@ -81,7 +80,6 @@ describe('What was used in the sandbox', () => {
     expect(await shown(url, TEST_KEY)).toEqual(own)
     await stop(configured)
     expect(await readdir(data)).not.toContain('unstored-usage')
-    expect(await bufferedIds(join(data, 'sandbox', 'unstored-usage'))).toHaveLength(5)
 
     await rm(join(directory, 'gateway.yaml'))
     expect(await shown(await startSandbox().listening(), SANDBOX_KEY)).toEqual(ids)

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { afterAll, afterEach, describe, expect, it } from '@jest/globals'
+import { Admission } from '../../src/overload/admission.js'
 import { VIDGEN_KINDS } from '@multi-model-gateway/sandbox/vidgen/vidgen-request.js'
 import { eventually } from '../support/eventually.js'
 import { connectTo, TEST_KEY } from '../support/gateway.js'
@@ -176,7 +177,7 @@ describe('video limits', () => {
   let multi: VideoCaller
 
   shareLab(async () => {
-    lab = await startVidgenGateway({ sections: { admission: { bytesInFlight: IN_FLIGHT_BYTES } } })
+    lab = await startVidgenGateway({ sections: { admission: { bytesInFlight: IN_FLIGHT_BYTES, callerShare: 1 } } })
     text = new VideoCaller(lab.gateway)
     multi = new VideoCaller(lab.gateway, TEST_KEY, 'multi-image2video')
     return lab
@@ -237,9 +238,8 @@ describe('video limits', () => {
 
     it('are given back by callers who leave while they send, and by those who are refused', async () => {
       for (let round = 0; round < 3; round++) {
-        const begun = once(lab.gateway.server, 'request')
-        const socket = sendOnSocket(bodyOf(IN_FLIGHT_BYTES).slice(0, 5000), IN_FLIGHT_BYTES, `half-${round}`)
-        await begun
+        const socket = sendOnSocket(bodyOf(IN_FLIGHT_BYTES).slice(0, -1000), IN_FLIGHT_BYTES, `half-${round}`)
+        await eventually(() => lab.gateway.application.get(Admission).memory.bytes === IN_FLIGHT_BYTES)
         expect((await multi.create(bodyOf(2000))).status).toBe(503)
         socket.destroy()
         expect(await lab.gateway.logLine(`half-${round}`)).toMatchObject({ status: 499 })
