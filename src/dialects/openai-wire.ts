@@ -4,13 +4,8 @@ import type { AttemptRecord, Usage } from '../core/request-context.js'
 import { framesOf, jsonOf } from '../core/sse.js'
 import { reportedUsage } from '../core/usage.js'
 import type { SseDialect } from '../upstream/sse-relay.js'
-import type {
-  ExchangeContext,
-  UpstreamClient,
-  UpstreamRequest,
-  UpstreamResponse,
-  UpstreamTarget,
-} from '../upstream/upstream-client.js'
+import type { ExchangeContext, UpstreamResponse } from '../upstream/exchange.js'
+import type { UpstreamClient, UpstreamRequest, UpstreamTarget } from '../upstream/upstream-client.js'
 import { parseUpstreamError, type UpstreamErrorBody } from '../upstream/upstream-error.js'
 
 /** The fields of a chat completion that the gateway reads; all others are relayed unread. */

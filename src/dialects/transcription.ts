@@ -7,7 +7,7 @@ import { reportedUsage } from '../core/usage.js'
 import { isRecord } from '../core/validation-rules.js'
 import { type EncodedMultipart, encodeMultipart, type MultipartPart } from '../upstream/multipart-encoder.js'
 import type { FrameCounter } from '../upstream/sse-relay.js'
-import type { UpstreamResponse } from '../upstream/upstream-client.js'
+import type { UpstreamResponse } from '../upstream/exchange.js'
 import { assertContentType, type HeaderAllowList, jsonResponse } from '../upstream/upstream-response.js'
 
 /** `text`, `srt` and `vtt` are all sent as plain text, as OpenAI does: SDKs parse anything declared as JSON. */

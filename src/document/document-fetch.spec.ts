@@ -14,15 +14,10 @@ import { spoolsLeft } from '../../test/support/upload-server.js'
 import { ConfigStore } from '../config/config-store.js'
 import type { ByteSink, ByteSource } from '../core/byte-stream.js'
 import { GatewayError } from '../core/errors.js'
+import { contentEncodings } from '../upstream/content-encoding.js'
 import { SafeFetchClient } from '../upstream/safe-fetch.js'
 import { AddressRefused, type ResolveHost } from '../upstream/ssrf-guard.js'
-import {
-  contentEncodings,
-  DocumentClient,
-  type FetchedDocument,
-  FetchesInFlight,
-  spoolDecoded,
-} from './document-fetch.js'
+import { DocumentClient, type FetchedDocument, FetchesInFlight, spoolDecoded } from './document-fetch.js'
 
 describe('document client', () => {
   let target: DocumentTarget

@@ -1,9 +1,7 @@
-import { once } from 'node:events'
 import { createRequire } from 'node:module'
-import { Readable, Transform, Writable } from 'node:stream'
+import { Transform, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { types } from 'node:util'
-import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib'
 import { Injectable } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
 import type { ByteSource } from '../core/byte-stream.js'
@@ -13,23 +11,11 @@ import { capacityOfPlaces, FairShare } from '../core/fair-share.js'
 import type { RequestContext } from '../core/request-context.js'
 import { SpooledFile } from '../core/spooled-file.js'
 import { safeFileName } from '../server/multipart.js'
+import { contentEncodings, decodedStream, readableOf, UnknownEncoding } from '../upstream/content-encoding.js'
 import { SafeFetchClient, type SafeFetchResponse, refusalIn } from '../upstream/safe-fetch.js'
 import { TooManyRedirects } from '../upstream/ssrf-guard.js'
 import { assertNotOwnAddress, nameIn } from './document.dto.js'
 import type { DocumentFile } from './parser.js'
-
-/** More of them are one in the other for no good reason. */
-const MOST_ENCODINGS = 3
-/** What some servers call a body that is not encoded; a charset is none of the encodings. */
-const NO_ENCODINGS: ReadonlySet<string> = new Set(['', 'identity', 'none', 'utf-8', 'utf8'])
-
-/** The encodings of a Content-Encoding header in the order in which they were applied. */
-export const contentEncodings = (header: string): string[] =>
-  header
-    .toLowerCase()
-    .split(',')
-    .map((encoding) => encoding.trim())
-    .filter((encoding) => !NO_ENCODINGS.has(encoding))
 
 /**
  * Stores the body of an answer with its content encodings taken off, as it arrives: no form of it is ever in memory as a
@@ -45,7 +31,7 @@ export async function spoolDecoded(
   const encoded = watched(source)
   const spool = new SpooledFile()
   try {
-    const decoded = await decodedStream(encoded, encodings, maximumBytes)
+    const decoded = await decodedStream(encoded, encodings, () => boundedBytes(maximumBytes))
     await pipeline(decoded, storeIn(spool, maximumBytes))
     await spool.finish().catch(storageFailed)
     return spool
@@ -53,7 +39,7 @@ export async function spoolDecoded(
     encoded.destroy()
     source.destroy()
     await spool.remove()
-    throw error instanceof GatewayError ? error : broken(error)
+    throw decodingFailure(error)
   }
 }
 
@@ -89,21 +75,6 @@ const tooSlow = (): GatewayError =>
 const documentTooLarge = (maximumBytes: number): GatewayError =>
   new GatewayError('payload_too_large', `The document is larger than ${maximumBytes} bytes.`)
 
-/** The last encoding is taken off first. Of an empty body nothing needs to be taken off. */
-async function decodedStream(encoded: Readable, encodings: readonly string[], maximumBytes: number): Promise<Readable> {
-  let stream = encoded
-  for (const encoding of encodings.toReversed()) {
-    const first = await firstByte(stream)
-    if (first === undefined) return stream
-    if (encodings.length > MOST_ENCODINGS) throw unknownEncoding()
-    const decoder = decoderOf(encoding, first)
-    // Errors of the source are forwarded to the reader of the decoder.
-    pipeline(stream, boundedBytes(maximumBytes), decoder).catch(() => undefined)
-    stream = decoder
-  }
-  return stream
-}
-
 /** Lets so many bytes through: blocks that hold nothing would keep a decoder busy for ever. */
 function boundedBytes(maximumBytes: number): Transform {
   let passedBytes = 0
@@ -135,56 +106,12 @@ function storeIn(spool: SpooledFile, maximumBytes: number): Writable {
   })
 }
 
-/** The opposite of one content encoding, for a body that begins with this byte. */
-function decoderOf(encoding: string, first: number): Transform {
-  switch (encoding) {
-    case 'gzip':
-    case 'x-gzip':
-      return createGunzip()
-    case 'br':
-      return createBrotliDecompress()
-    case 'deflate':
-      // RFC 9110 means zlib's format; some servers send the bare one. Zlib's first byte always ends in 8.
-      return (first & 0x0f) === 8 ? createInflate() : createInflateRaw()
-    default:
-      throw unknownEncoding()
-  }
-}
-
 const unknownEncoding = (): GatewayError =>
   new GatewayError('upstream_failed', 'The document is sent in an encoding that the gateway does not know.')
 
-function readableOf(source: ByteSource): Readable {
-  const stream = new Readable({
-    read: () => {
-      source.resume()
-    },
-    destroy: (error, done) => {
-      source.cancel()
-      done(error)
-    },
-  })
-  source.start({
-    data: (chunk) => {
-      if (!stream.push(chunk)) source.pause()
-    },
-    end: () => {
-      stream.push(null)
-    },
-    fail: (error) => {
-      stream.destroy(error)
-    },
-  })
-  return stream
-}
-
-/** Looks at the first byte and leaves it in place; undefined when the stream has none. */
-async function firstByte(stream: Readable): Promise<number | undefined> {
-  await once(stream, 'readable')
-  const chunk = stream.read() as Buffer | null
-  if (chunk === null) return undefined
-  stream.unshift(chunk)
-  return chunk[0]
+function decodingFailure(error: unknown): GatewayError {
+  if (error instanceof GatewayError) return error
+  return error instanceof UnknownEncoding ? unknownEncoding() : broken(error)
 }
 
 const broken = (cause: unknown): GatewayError =>
@@ -316,7 +243,7 @@ export class DocumentClient {
 
   private async receive({ url, status, headers, body }: SafeFetchResponse): Promise<FetchedDocument> {
     const { documentBytes } = this.store.current.limits
-    const encodings = contentEncodings(textOf(headers['content-encoding']))
+    const encodings = contentEncodings(headers['content-encoding'])
     const announcedBytes = encodings.length === 0 ? Number(headers['content-length'] ?? 0) : 0
     if (announcedBytes > documentBytes) {
       body.cancel()

@@ -9,7 +9,8 @@ import type { AttemptRecord } from '../core/request-context.js'
 import type { MultipartField, SpooledFile, UploadedFile } from '../core/spooled-file.js'
 import type { ChatFields } from '../dialects/openai-wire.js'
 import type { RealtimeDialect } from '../dialects/realtime/dialect.js'
-import type { ExchangeContext, UpstreamTarget } from '../upstream/upstream-client.js'
+import type { ExchangeContext } from '../upstream/exchange.js'
+import type { UpstreamTarget } from '../upstream/upstream-client.js'
 
 /** One attempt of a request on one channel; everything a provider may know, passed as an argument. */
 export interface AttemptContext extends ExchangeContext {

@@ -73,8 +73,8 @@ export interface Candidate<Provider> {
   readonly provider: Provider
 }
 
-/** On the performance clock. */
-interface AttemptTimes {
+/** Times on the performance clock. */
+interface AttemptTerms extends Pick<AttemptPolicy, 'canRetryAfterSend'> {
   readonly startedAtMs: number
   readonly deadlineAtMs: number
 }
@@ -96,19 +96,22 @@ export class RoutedRequest<Provider> implements Route<Provider> {
   ): Promise<Result> {
     if (call.quota !== undefined && policy.estimatedUse !== undefined)
       await call.quota.reserveEstimate(policy.estimatedUse)
+    const { canRetryAfterSend } = policy
     const first = this.best()
     const startedAtMs = performance.now()
     const deadlineAtMs = startedAtMs + first.channel.target.timeouts.totalMs
     this.budget.begin()
     try {
-      return await this.tryOn(first, call, { startedAtMs, deadlineAtMs }, run)
+      return await this.tryOn(first, call, { startedAtMs, deadlineAtMs, canRetryAfterSend }, run)
     } catch (error) {
       const second = this.bestBeside(first)
       const nowMs = performance.now()
       const isLate = nowMs >= deadlineAtMs
       if (second === undefined || isLate || !mayTryAnother(error, policy, call) || !this.budget.beginRetry())
         throw error
-      return await this.tryAgain(error, () => this.tryOn(second, call, { startedAtMs: nowMs, deadlineAtMs }, run))
+      return await this.tryAgain(error, () =>
+        this.tryOn(second, call, { startedAtMs: nowMs, deadlineAtMs, canRetryAfterSend }, run),
+      )
     } finally {
       this.budget.end()
     }
@@ -139,16 +142,16 @@ export class RoutedRequest<Provider> implements Route<Provider> {
   private async tryOn<Result>(
     { channel, provider }: Candidate<Provider>,
     call: RequestContext,
-    { startedAtMs, deadlineAtMs }: AttemptTimes,
+    terms: AttemptTerms,
     run: (provider: Provider, context: AttemptContext) => Promise<Result>,
   ): Promise<Result> {
     call.log.modelClass = this.modelClass
     call.log.channelId = channel.id
-    const record = new AttemptRecord(channel.id, startedAtMs)
+    const record = new AttemptRecord(channel.id, terms.startedAtMs)
     call.log.attempts.push(record)
     const attempt = this.health.begin(channel.id)
     try {
-      const result = await run(provider, this.contextFor(channel, call, record, deadlineAtMs))
+      const result = await run(provider, this.contextFor(channel, call, record, terms))
       record.endedAtMs = performance.now()
       if (result instanceof ProviderResponse) call.log.usageReader = result.usage
       follow(result, attempt)
@@ -167,7 +170,7 @@ export class RoutedRequest<Provider> implements Route<Provider> {
     channel: Channel,
     { caller, disconnect, memory, requestId, trace }: RequestContext,
     record: AttemptRecord,
-    deadlineAtMs: number,
+    { canRetryAfterSend: canResend, deadlineAtMs }: AttemptTerms,
   ): AttemptContext {
     const { credentials, options } = channel.config
     return {
@@ -182,6 +185,7 @@ export class RoutedRequest<Provider> implements Route<Provider> {
       callersKey: credentials.kind === 'caller',
       upstreamModel: channel.upstreamModel(this.model),
       options,
+      canResend,
       deadlineAtMs,
     }
   }

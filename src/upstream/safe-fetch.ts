@@ -1,5 +1,4 @@
 import { Injectable, type OnApplicationShutdown, type OnModuleInit, Optional } from '@nestjs/common'
-import { Client } from 'undici'
 import type { UpstreamTimeouts } from '../config/channel-schema.js'
 import { ConfigStore } from '../config/config-store.js'
 import type { ByteSource } from '../core/byte-stream.js'
@@ -19,7 +18,8 @@ import {
   resolveHost,
   TooManyRedirects,
 } from './ssrf-guard.js'
-import { type ExchangeContext, UpstreamExchange, type UpstreamResponse } from './upstream-client.js'
+import { ConnectionClient, type ExchangeOptions } from './connection.js'
+import { type ExchangeContext, UpstreamExchange, type UpstreamResponse } from './exchange.js'
 
 /**
  * A resolver with a limit of lookups at once. A lookup of the system cannot be cancelled and occupies one of the process's
@@ -154,7 +154,7 @@ interface Outgoing {
  */
 @Injectable()
 export class SafeFetchClient implements OnModuleInit, OnApplicationShutdown {
-  private readonly running = new Set<Client>()
+  private readonly running = new Set<ConnectionClient>()
   private readonly resolve: ResolveHost
 
   /** The resolver is set by tests only. */
@@ -241,6 +241,7 @@ export class SafeFetchClient implements OnModuleInit, OnApplicationShutdown {
 
   private send(url: URL, outgoing: Outgoing, request: SafeFetchRequest): Promise<UpstreamResponse> {
     const { context, timeouts, deadlineAtMs } = request
+    const { firstByteMs } = timeouts
     context.disconnect.throwIfAborted()
     const client = this.clientFor(url, request)
     return new Promise((resolve, reject) => {
@@ -248,33 +249,33 @@ export class SafeFetchClient implements OnModuleInit, OnApplicationShutdown {
         reject(error)
         void client.destroy()
       }
-      const exchange = new UpstreamExchange(context, deadlineAtMs, resolve, fail)
-      client.dispatch(
-        {
-          method: outgoing.method,
-          path: url.pathname + url.search,
-          headers: outgoing.headers as string[],
-          body: outgoing.body,
-          headersTimeout: timeouts.firstByteMs,
-          bodyTimeout: timeouts.idleMs,
-          reset: true,
-        },
+      const exchange = new UpstreamExchange(context, { firstByteMs, deadlineAtMs }, resolve, fail)
+      const options: ExchangeOptions = {
+        method: outgoing.method,
+        path: url.pathname + url.search,
+        headers: outgoing.headers as string[],
+        body: outgoing.body,
+        headersTimeout: firstByteMs,
+        bodyTimeout: timeouts.idleMs,
+        reset: true,
         exchange,
-      )
+        isNewNeeded: false,
+      }
+      client.dispatch(options, exchange)
       this.closeAfterUse(client)
     })
   }
 
   /** One connection for one request: a kept one would outlive its check, and could be found by another caller. */
-  private clientFor(url: URL, { timeouts, maximumBytes }: SafeFetchRequest): Client {
+  private clientFor(url: URL, { timeouts, maximumBytes }: SafeFetchRequest): ConnectionClient {
     const isAccepted = admit(url, this.store.current.ssrf.allow)
-    return new Client(url.origin, {
+    return new ConnectionClient(url.origin, {
       connect: { timeout: timeouts.connectMs, lookup: checkedLookup(this.resolve, isAccepted) },
       ...(maximumBytes === undefined ? {} : { maxResponseSize: maximumBytes }),
     })
   }
 
-  private closeAfterUse(client: Client): void {
+  private closeAfterUse(client: ConnectionClient): void {
     this.running.add(client)
     const forget = (): void => {
       this.running.delete(client)

@@ -1,7 +1,7 @@
 import type { LookupAddress } from 'node:dns'
 import { lookup } from 'node:dns/promises'
 import { BlockList, isIP, isIPv4, isIPv6, type LookupFunction } from 'node:net'
-import type { UpstreamResponse } from './upstream-client.js'
+import type { UpstreamResponse } from './exchange.js'
 
 /**
  * Ports of well-known services that do not speak HTTP: a request there is at best noise and at worst a command. The list

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { EventEmitter, once } from 'node:events'
+import { stat } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
@@ -27,13 +28,8 @@ import { GatewayError } from '../core/errors.js'
 import type { RequestContext } from '../core/request-context.js'
 import { SpooledFile } from '../core/spooled-file.js'
 import { encodeMultipart, type MultipartPart } from './multipart-encoder.js'
-import {
-  classifyFailure,
-  UpstreamClient,
-  type UpstreamRequest,
-  type UpstreamResponse,
-  type UpstreamTarget,
-} from './upstream-client.js'
+import { classifyFailure, type ExchangeContext, type UpstreamResponse } from './exchange.js'
+import { UpstreamClient, type UpstreamRequest, type UpstreamTarget } from './upstream-client.js'
 
 const bodyOf = ({ body }: UpstreamResponse): Promise<Buffer> =>
   collect(body, Infinity, () => {
@@ -221,6 +217,15 @@ describe('upstream client', () => {
   const send = (request = GET, target: UpstreamTarget = targetOf(upstream.port), call = newCall()) =>
     client.send(request, target, attemptOf(call), performance.now() + 20_000)
 
+  /** Each piece in a packet of its own, which is read before the next one is sent. */
+  async function writeInTurn(socket: Socket, pieces: readonly string[]): Promise<void> {
+    socket.setNoDelay(true)
+    for (const [index, piece] of pieces.entries()) {
+      if (index > 0) await roundTrips()
+      socket.write(piece)
+    }
+  }
+
   /** Lets a byte that is on its way arrive: several whole exchanges with the same process. */
   async function roundTrips(): Promise<void> {
     const other = await startRawUpstream((socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'))
@@ -244,6 +249,7 @@ describe('upstream client', () => {
       expect(line).toBe('POST /openai/v1/x?beta=true HTTP/1.1')
       expect(headers.sort()).toEqual([
         'X-Key: a b',
+        'accept-encoding: identity',
         'connection: keep-alive',
         'content-length: 2',
         `host: 127.0.0.1:${upstream.port}`,
@@ -255,7 +261,7 @@ describe('upstream client', () => {
         request.pipe(response)
       })
       const { port, close } = await listenOnLoopback(server)
-      const body = Readable.from([Buffer.from('abc'), Buffer.from('def')], { objectMode: false })
+      const body = (): Readable => Readable.from([Buffer.from('abc'), Buffer.from('def')], { objectMode: false })
       const request = { method: 'POST', path: '/', headers: ['content-type', 'x/y'], body } as const
       const response = await send(request, targetOf(port))
       expect((await bodyOf(response)).toString()).toBe('abcdef')
@@ -290,6 +296,55 @@ describe('upstream client', () => {
       expect(response.status).toBe(200)
       expect((await bodyOf(response)).toString()).toBe('ok')
     })
+
+    it.each([
+      ['', []],
+      ['with headers of its own', ['HTTP/1.1 100 Continue\r\ndate: now\r\n\r\n']],
+      ['in pieces', ['HTTP/1.1 1', '00 Continue\r\n', '\r', '\nHTTP/1.1 20', '0 OK\r\ncontent-length: 2\r\n\r\nok']],
+      ['several times', ['HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\n']],
+    ])('may come after a 100 Continue that was not asked for %s', async (_name, pieces) => {
+      const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
+      const sent = pieces.length === 0 ? ['HTTP/1.1 100 Continue\r\n\r\n'] : [...pieces]
+      if (!sent.at(-1)?.endsWith('ok')) sent.push(OK)
+      answer = (socket) => {
+        void writeInTurn(socket, sent)
+      }
+      for (let call = 0; call < 2; call++) {
+        const response = await send({ method: 'POST', path: '/', headers: [], body: Buffer.from('{}') })
+        expect(response.status).toBe(200)
+        expect((await bodyOf(response)).toString()).toBe('ok')
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+      expect(upstream.accepted).toBe(1)
+    })
+
+    it('keeps a body that begins like a 100 Continue', async () => {
+      const body = 'HTTP/1.1 100 Continue\r\n\r\nok'
+      answer = (socket) => {
+        void writeInTurn(socket, [`HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n`, body])
+      }
+      expect((await bodyOf(await send())).toString()).toBe(body)
+    })
+
+    it.each(['HTTP/1.1 102 Processing\r\n\r\n', 'HTTP/1.1 100 Continue\r\n\r\n'])(
+      'that is announced for ever (%j) is given up after the first-byte time',
+      async (announcement) => {
+        answer = (socket) => {
+          const timer = setInterval(() => socket.write(announcement), 20)
+          socket.once('close', () => {
+            clearInterval(timer)
+          })
+        }
+        const timeouts = { ...GENEROUS_TIMEOUTS, firstByteMs: 200 }
+        const startedAtMs = performance.now()
+        expect(await failureOf(send(GET, targetOf(upstream.port, { timeouts })))).toMatchObject({
+          kind: 'upstream_timeout',
+          details: { attempt: { phase: 'sent', channelError: true }, retryable: false },
+        })
+        expect(performance.now() - startedAtMs).toBeGreaterThan(150)
+      },
+      5_000,
+    )
 
     it('without a length ends with its connection', async () => {
       answer = (socket) => socket.end('HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nabc')
@@ -359,6 +414,219 @@ describe('upstream client', () => {
       const both = await Promise.all([send(), send()])
       await Promise.all(both.map(bodyOf))
       expect(upstream.accepted).toBe(2)
+    })
+
+    describe('that the upstream gives up while a request is on its way there', () => {
+      const POST: UpstreamRequest = { method: 'POST', path: '/', headers: [], body: Buffer.from('{"a":1}') }
+      const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
+      const heads: string[] = []
+      /** What happens to the request that meets the connection of the first. */
+      let meet: (socket: Socket) => void
+      beforeEach(() => {
+        heads.length = 0
+        meet = (socket) => socket.destroy()
+        answer = (socket, head) => {
+          heads.push(head)
+          if (heads.length === 2) meet(socket)
+          else socket.write(OK)
+        }
+      })
+
+      const resendable = (call = newCall()) => ({ ...attemptOf(call), canResend: true })
+      const ask = (
+        request = POST,
+        context: ExchangeContext = resendable(),
+        target = targetOf(upstream.port),
+        totalMs = 20_000,
+      ) => client.send(request, target, context, performance.now() + totalMs)
+
+      async function useConnection(target = targetOf(upstream.port)): Promise<void> {
+        await bodyOf(await ask(GET, resendable(), target))
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+
+      it.each<readonly [string, (socket: Socket) => void]>([
+        ['a reset', (socket) => socket.resetAndDestroy()],
+        ['a polite close', (socket) => socket.end()],
+        ['a close', (socket) => socket.destroy()],
+      ])('by %s cost nothing: it is sent once more on a new one', async (_name, close) => {
+        await useConnection()
+        meet = close
+        expect((await bodyOf(await ask())).toString()).toBe('ok')
+        expect(heads).toHaveLength(3)
+        expect(heads[2]).toBe(heads[1])
+        expect(upstream.accepted).toBe(2)
+      })
+
+      it('are many after a restart: each request is sent once more, never on another used one', async () => {
+        answer = (socket) => socket.write(OK)
+        const first = await Promise.all([ask(GET), ask(GET), ask(GET)])
+        await Promise.all(first.map(bodyOf))
+        await new Promise((resolve) => setImmediate(resolve))
+        const stale = new Set(upstream.sockets)
+        answer = (socket) => {
+          if (stale.has(socket)) socket.resetAndDestroy()
+          else socket.write(OK)
+        }
+        const second = await Promise.all([ask(), ask(), ask()])
+        expect(second.map(({ status }) => status)).toEqual([200, 200, 200])
+      })
+
+      it('are given up after the second failure', async () => {
+        await useConnection()
+        answer = (socket, head) => {
+          heads.push(head)
+          socket.destroy()
+        }
+        expect(await failureOf(ask())).toMatchObject({
+          kind: 'upstream_failed',
+          details: { attempt: { phase: 'sent', channelError: true }, retryable: false },
+        })
+        expect(heads).toHaveLength(3)
+      })
+
+      it('fail a request that must not be sent twice, as one that may have been done', async () => {
+        await useConnection()
+        expect(await failureOf(ask(POST, attemptOf(newCall())))).toMatchObject({
+          details: { attempt: { phase: 'sent', channelError: true }, retryable: false },
+        })
+        expect(heads).toHaveLength(2)
+      })
+
+      it('fail a request whose upstream is gone, as one that may have been done', async () => {
+        await useConnection()
+        const closed: Promise<void>[] = []
+        answer = (socket) => {
+          closed.push(upstream.close())
+          socket.destroy()
+        }
+        expect(await failureOf(ask())).toMatchObject({
+          details: { attempt: { phase: 'sent', channelError: true }, retryable: false },
+        })
+        await Promise.all(closed)
+        upstream = await startRawUpstream(() => undefined)
+      })
+
+      it.each<readonly [string, string]>([
+        ['a byte', 'H'],
+        ['an announcement', 'HTTP/1.1 102 Processing\r\n\r\n'],
+        ['a 100 Continue', 'HTTP/1.1 100 Continue\r\n\r\n'],
+        ['half a head', 'HTTP/1.1 200 OK\r\ncontent-'],
+      ])('after %s of an answer fail the request', async (_name, bytes) => {
+        await useConnection()
+        meet = (socket) => socket.end(bytes)
+        expect((await failureOf(ask())).kind).toBe('upstream_failed')
+        expect(heads).toHaveLength(2)
+      })
+
+      it('fail the first request of a new one: that is no race', async () => {
+        answer = (socket, head) => {
+          heads.push(head)
+          socket.destroy()
+        }
+        expect((await failureOf(ask())).kind).toBe('upstream_failed')
+        expect(heads).toHaveLength(1)
+      })
+
+      it('are not waited for longer than the first-byte time, nor than the total time', async () => {
+        const target = targetOf(upstream.port, { timeouts: { ...GENEROUS_TIMEOUTS, firstByteMs: 300 } })
+        await useConnection(target)
+        answer = (socket, head) => {
+          heads.push(head)
+          if (heads.length === 2) socket.destroy()
+        }
+        expect((await failureOf(ask(POST, resendable(), target))).kind).toBe('upstream_timeout')
+        expect(heads).toHaveLength(3)
+        heads.length = 0
+        answer = (socket, head) => {
+          heads.push(head)
+          if (heads.length === 1) socket.write(OK)
+          else if (heads.length === 2) socket.destroy()
+        }
+        await useConnection()
+        expect((await failureOf(ask(POST, resendable(), targetOf(upstream.port), 300))).kind).toBe('upstream_timeout')
+      })
+
+      it('send a body that is read from elsewhere anew', async () => {
+        await useConnection()
+        let reads = 0
+        const body = (): Readable => {
+          reads++
+          return Readable.from([Buffer.from('abc'), Buffer.from('def')], { objectMode: false })
+        }
+        const headers = ['content-length', '6']
+        expect((await ask({ method: 'POST', path: '/', headers, body })).status).toBe(200)
+        expect(reads).toBe(2)
+      })
+
+      it('end with the caller, and nothing is sent again', async () => {
+        await useConnection()
+        const call = newCall()
+        meet = (socket) => {
+          call.disconnect.abort()
+          socket.destroy()
+        }
+        expect((await failureOf(ask(POST, resendable(call)))).kind).toBe('caller_left')
+        await roundTrips()
+        expect(heads).toHaveLength(2)
+      })
+    })
+
+    describe('that have been idle', () => {
+      const ask = () => send({ method: 'POST', path: '/', headers: [], body: Buffer.from('{}') })
+
+      /** Keeps the process busy, so that no timer runs; on the performance clock. */
+      const block = (milliseconds: number): void => {
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds)
+      }
+
+      it('for longer than the upstream has announced are not used, however late timers run', async () => {
+        answer = (socket) => socket.write('HTTP/1.1 200 OK\r\nkeep-alive: timeout=3\r\ncontent-length: 2\r\n\r\nok')
+        await bodyOf(await ask())
+        await new Promise((resolve) => setImmediate(resolve))
+        await bodyOf(await ask())
+        expect(upstream.accepted).toBe(1)
+        await new Promise((resolve) => setImmediate(resolve))
+        // What follows a file's data is followed by immediates, not by timers.
+        await stat('.')
+        block(2_100)
+        await bodyOf(await ask())
+        expect(upstream.accepted).toBe(2)
+      })
+
+      it('for nearly as long as those that the upstream has closed are not used', async () => {
+        // As a server whose limit is not announced does it.
+        answer = (socket) => {
+          socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok')
+          socket.setTimeout(300, () => socket.end())
+        }
+        for (let connection = 1; connection <= 2; connection++) {
+          await bodyOf(await ask())
+          const [socket] = upstream.sockets
+          await once(socket as Socket, 'close')
+          await roundTrips()
+        }
+        await bodyOf(await ask())
+        await new Promise((resolve) => setImmediate(resolve))
+        block(280)
+        await bodyOf(await ask())
+        expect(upstream.accepted).toBe(4)
+      })
+
+      it('for nearly as long as one that failed a request are not used', async () => {
+        answer = (socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok')
+        await bodyOf(await ask())
+        await new Promise((resolve) => setImmediate(resolve))
+        block(200)
+        answer = (socket) => socket.destroy()
+        expect((await failureOf(ask())).kind).toBe('upstream_failed')
+        answer = (socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok')
+        await bodyOf(await ask())
+        await new Promise((resolve) => setImmediate(resolve))
+        block(190)
+        await bodyOf(await ask())
+        expect(upstream.accepted).toBe(3)
+      })
     })
 
     it('are closed when no channel uses their pool any more; those of other channels stay', async () => {

@@ -5,7 +5,7 @@ import type { ErrorKind, GatewayError } from '../core/errors.js'
 import type { Usage } from '../core/request-context.js'
 import { RelayedUsage } from '../core/usage.js'
 import { AUDIO_STATUS_MAP, parseOpenAIError } from '../dialects/openai-wire.js'
-import type { UpstreamResponse } from './upstream-client.js'
+import type { UpstreamResponse } from './exchange.js'
 import { type AccountError, accountError } from './upstream-error.js'
 import { HeaderAllowList, estimatedResponse } from './upstream-response.js'
 

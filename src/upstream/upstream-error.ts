@@ -1,6 +1,6 @@
 import { collect } from '../core/byte-stream.js'
 import { type ErrorKind, type FailedAttempt, GatewayError, scrubMessage } from '../core/errors.js'
-import type { UpstreamResponse } from './upstream-client.js'
+import type { UpstreamResponse } from './exchange.js'
 
 /**
  * What about the account behind the key that was sent stood in the way: `key` = the key itself, `access` = what it may

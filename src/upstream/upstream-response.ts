@@ -3,12 +3,11 @@ import { GatewayError } from '../core/errors.js'
 import type { UsageReader } from '../core/request-context.js'
 import { beginsAsObject, type RelayedUsage, reportedUsage, usageAtEnd, withUsageFromTail } from '../core/usage.js'
 import { KEEP_ALIVE_MS, type FramesFilter, type SseDialect, SseRelay } from './sse-relay.js'
-import type { UpstreamResponse } from './upstream-client.js'
+import type { UpstreamResponse } from './exchange.js'
 
 /** Response headers every upstream may pass to its caller. Framing headers are written by the relay itself. */
 const RELAYED_FROM_EVERYONE = [
   'content-type',
-  'content-encoding',
   'content-disposition',
   'cache-control',
   'retry-after',

@@ -16,7 +16,8 @@ import {
 } from '../../test/support/raw-upstream.js'
 import { collect } from '../core/byte-stream.js'
 import type { RequestContext } from '../core/request-context.js'
-import type { UpstreamResponse, UpstreamTarget } from './upstream-client.js'
+import type { UpstreamResponse } from './exchange.js'
+import type { UpstreamTarget } from './upstream-client.js'
 import type { HandshakeResponse } from './websocket-client.js'
 
 const lab = new UpstreamSocketsLab()

@@ -7,7 +7,9 @@ import type { UpstreamTimeouts } from '../config/channel-schema.js'
 import type { ByteSink, ByteSource } from '../core/byte-stream.js'
 import { type FailedAttempt, GatewayError } from '../core/errors.js'
 import { clientDisconnected, type ExchangeRecord } from '../core/request-context.js'
-import { classifyFailure, type ExchangeContext, type UpstreamResponse, type UpstreamTarget } from './upstream-client.js'
+import { withoutEncodings } from './content-encoding.js'
+import { classifyFailure, type ExchangeContext, type UpstreamResponse } from './exchange.js'
+import type { UpstreamTarget } from './upstream-client.js'
 
 /** A body that is at hand already, for those who read bodies as they come. */
 export class BytesSource implements ByteSource {
@@ -121,7 +123,7 @@ class SocketHandshake {
     this.settle()
     this.socket.terminate()
     const body = new BytesSource(Buffer.concat(this.refusalBody))
-    this.onResponse({ headers, refusal: { status: statusCode, headers, body } })
+    this.onResponse({ headers, refusal: withoutEncodings({ status: statusCode, headers, body }) })
   }
 
   /** What ran out in the middle of a refusal's body only cuts that body short. */

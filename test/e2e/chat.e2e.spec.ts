@@ -90,6 +90,7 @@ describe('chat', () => {
       const sent = lab.simulator.lastRequest?.headers ?? {}
       expect(Object.keys(sent).sort()).toEqual([
         'accept',
+        'accept-encoding',
         'authorization',
         'connection',
         'content-length',

@@ -210,6 +210,8 @@ describe('errors', () => {
       async (row) => {
         const { gateway, simulator } = labFor(row.fault)
         simulator.queueFault(row.fault)
+        // What meets a used connection is sent once more on a new one.
+        if (row.fault === 'reset') simulator.queueFault(row.fault)
         const answer = await sendRaw(gateway.url, { path, body })
         const { message, ...error } = errorOf(answer)
         expect({ status: answer.status, ...error }).toEqual({
@@ -225,7 +227,8 @@ describe('errors', () => {
           row.words === undefined ? /^The (upstream|connection)/ : new RegExp(row.words.replace('.', '\\.')),
         )
         expect(answer.text).not.toMatch(/sk-ab|https?:|proj_simulated|org-simulated|127\.0\.0\.1/)
-        expect(simulator.requests).toHaveLength(1)
+        if (row.fault !== 'reset') expect(simulator.requests).toHaveLength(1)
+        else expect(simulator.requests.length).toBeLessThanOrEqual(2)
       },
     )
 

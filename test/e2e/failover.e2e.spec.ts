@@ -1,4 +1,6 @@
 import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from '@jest/globals'
 import { startP1Simulator } from '@multi-model-gateway/sandbox/p1/p1.simulator.js'
 import { promised } from '../support/eventually.js'
@@ -235,6 +237,53 @@ describe('explained answers', () => {
       expect(headers['x-gateway-attempts']).toBe('1')
       expect(headers['x-gateway-channel']).toEqual(expect.any(String))
       expect(Number(headers['x-gateway-overhead-ms'])).toBeGreaterThanOrEqual(0)
+    })
+  })
+
+  describe('A single channel', () => {
+    const JSON_OK = answer('200 OK', 'application/json', JSON_ANSWER)
+
+    it('loses no call to an upstream that gives up connections between calls', async () => {
+      let requests = 0
+      const used = new WeakSet<Socket>()
+      const upstream = opened(
+        await startRawUpstream((socket) => {
+          requests++
+          if (used.has(socket)) socket.destroy()
+          else socket.write(JSON_OK)
+          used.add(socket)
+        }),
+      )
+      const gateway = await gatewayWith([upstream])
+      for (let call = 0; call < 20; call++) {
+        const { status, headers } = await chat(gateway)
+        expect([status, headers['x-gateway-attempts']]).toEqual([200, '1'])
+      }
+      // Whatever was idle for as long as a connection that failed is not tried again.
+      expect(requests).toBeGreaterThan(20)
+    })
+
+    it('may answer in an encoding that was not asked for, and with a 100 Continue before it', async () => {
+      const bodies = {
+        'application/json': [false, '200 OK', JSON_ANSWER],
+        'text/event-stream': [true, '200 OK', EVENTS],
+        'application/json;x': [false, '400 Bad', '{"error":{"message":"Too long.","code":"long"}}'],
+      } as const
+      for (const [type, [stream, status, text]] of Object.entries(bodies)) {
+        const body = gzipSync(text)
+        const head = `HTTP/1.1 ${status}\r\ncontent-type: ${type}\r\ncontent-encoding: gzip\r\ncontent-length: ${body.length}`
+        const upstream = opened(
+          await startRawUpstream((socket) => {
+            socket.write('HTTP/1.1 100 Continue\r\n\r\n')
+            socket.write(Buffer.concat([Buffer.from(`${head}\r\n\r\n`), body]))
+          }),
+        )
+        const given = await chat(await gatewayWith([upstream]), stream)
+        expect(given.status).toBe(Number(status.slice(0, 3)))
+        expect(given.headers['content-encoding']).toBeUndefined()
+        if (given.status === 200) expect(given.text).toBe(text)
+        else expect(errorOf(given)).toMatchObject({ message: 'Too long.', code: 'long' })
+      }
     })
   })
 

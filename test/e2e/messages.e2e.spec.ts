@@ -414,10 +414,13 @@ describe('messages', () => {
     it.each(FAULTS)('with %s is a %i of %s', async (fault, status, type, words) => {
       const target = fault === 'hang' ? impatient : lab
       target.simulator.queueFault(fault)
+      // What meets a used connection is sent once more on a new one.
+      if (fault === 'reset') target.simulator.queueFault(fault)
       const answer = await send(messageText('Hi', { stream }), {}, target)
       expectError(answer, status, type, words)
       expect(answer.text).not.toMatch(/credit balance|invalid x-api-key|organization|billing/)
-      expect(target.simulator.requests).toHaveLength(1)
+      if (fault !== 'reset') expect(target.simulator.requests).toHaveLength(1)
+      else expect(target.simulator.requests.length).toBeLessThanOrEqual(2)
     })
 
     it('with 429 tells when to come again', async () => {

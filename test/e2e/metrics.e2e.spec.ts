@@ -79,6 +79,8 @@ describe('metrics', () => {
     it('counts every attempt by its channel, and how it failed', async () => {
       lab.simulator.queueFault('500')
       await post('hello')
+      // Of the used connection and of the new one on which it is sent once more: one attempt.
+      lab.simulator.queueFault('reset')
       lab.simulator.queueFault('reset')
       await post('hello')
       const scrape = await scraper.untilValue('gateway_requests_total', { ...CHAT, status: '200', outcome: 'ok' }, 2)

@@ -824,8 +824,8 @@ describe('log fields', () => {
         await ask()
         simulator.queueFault('500')
         await ask()
-        simulator.queueFault('reset')
-        second.queueFault('reset')
+        // Of a used connection and of the new one on which it is sent once more.
+        for (const channel of [simulator, second, simulator, second]) channel.queueFault('reset')
         await ask()
         await ask({ messages: [] })
         await eventually(() => linesOf(gateway.logText(), 'request').length === 4)

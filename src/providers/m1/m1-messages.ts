@@ -8,7 +8,8 @@ import { DeltaCounter, tokensOf } from '../../core/token-counter.js'
 import { RelayedUsage, reportedUsage } from '../../core/usage.js'
 import { isRecord } from '../../core/validation-rules.js'
 import type { FrameCounter, SseDialect } from '../../upstream/sse-relay.js'
-import { UpstreamClient, type UpstreamResponse } from '../../upstream/upstream-client.js'
+import type { UpstreamResponse } from '../../upstream/exchange.js'
+import { UpstreamClient } from '../../upstream/upstream-client.js'
 import { parseUpstreamError, type UpstreamErrorBody } from '../../upstream/upstream-error.js'
 import {
   estimatedResponse,

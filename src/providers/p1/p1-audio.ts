@@ -26,7 +26,8 @@ import {
   TranscriptUsage,
   TranscriptUsageEstimator,
 } from '../../dialects/transcription.js'
-import { UpstreamClient, type UpstreamResponse } from '../../upstream/upstream-client.js'
+import type { UpstreamResponse } from '../../upstream/exchange.js'
+import { UpstreamClient } from '../../upstream/upstream-client.js'
 import {
   contentTypeOf,
   eventStreamResponse,
@@ -151,7 +152,7 @@ export class P1TranscriptionProvider implements TranscriptionProvider, Translati
     const form = transcriptionForm(call, { model: context.upstreamModel })
     const headers = p1Headers(context, form.contentType, '*/*')
     headers.push('content-length', String(form.contentLength))
-    const request = { method: 'POST', path, headers, body: form.body() } as const
+    const request = { method: 'POST', path, headers, body: form.body } as const
     const response = await sendOpenAIRequest(this.client, request, context, AUDIO_STATUS_MAP)
     return await responseOf(response, call, context)
   }

@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib'
 import { type ErrorKind, GatewayError, presentableMessage, scrubMessage } from '../../core/errors.js'
 import type { SentCredentials } from '../../dialects/openai-wire.js'
-import type { UpstreamResponse } from '../../upstream/upstream-client.js'
+import type { UpstreamResponse } from '../../upstream/exchange.js'
 import { type AccountError, accountError, parseUpstreamError } from '../../upstream/upstream-error.js'
 
 interface FailureRow {

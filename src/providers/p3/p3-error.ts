@@ -1,7 +1,7 @@
 import { type ErrorKind, GatewayError, type GatewayErrorDetails, scrubMessage } from '../../core/errors.js'
 import { isRecord } from '../../core/validation-rules.js'
 import type { SentCredentials } from '../../dialects/openai-wire.js'
-import type { UpstreamResponse } from '../../upstream/upstream-client.js'
+import type { UpstreamResponse } from '../../upstream/exchange.js'
 import { type AccountError, accountError, parseUpstreamError } from '../../upstream/upstream-error.js'
 
 /**

@@ -4,8 +4,10 @@ import { identifier, settings } from '../../config/value-types.js'
 import { type ByteSink, type ByteSource, collect, type ProviderResponse } from '../../core/byte-stream.js'
 import { GatewayError } from '../../core/errors.js'
 import { speechResponse } from '../../dialects/speech-response.js'
+import { withoutEncodings } from '../../upstream/content-encoding.js'
 import { SafeFetchClient } from '../../upstream/safe-fetch.js'
-import { UpstreamClient, type UpstreamResponse } from '../../upstream/upstream-client.js'
+import type { UpstreamResponse } from '../../upstream/exchange.js'
+import { UpstreamClient } from '../../upstream/upstream-client.js'
 import { assertContentType, malformedResponse } from '../../upstream/upstream-response.js'
 import type { AttemptContext, ProviderManifest, SpeechCall, SpeechProvider } from '../contract.js'
 import { parseP3Error } from './p3-error.js'
@@ -155,7 +157,8 @@ export class P3SpeechProvider implements SpeechProvider {
     try {
       const { deadlineAtMs, target } = context
       const { timeouts } = target
-      return await this.guarded.get(url, { context, deadlineAtMs, timeouts, maximumBytes: MAXIMUM_AUDIO_BYTES })
+      const request = { context, deadlineAtMs, timeouts, maximumBytes: MAXIMUM_AUDIO_BYTES }
+      return withoutEncodings(await this.guarded.get(url, request))
     } catch (error) {
       throw error instanceof GatewayError && error.kind === 'caller_left' ? error : linkFailed(error)
     }

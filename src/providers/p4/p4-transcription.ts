@@ -13,7 +13,8 @@ import {
   transcriptionForm,
   TranscriptUsage,
 } from '../../dialects/transcription.js'
-import { UpstreamClient, type UpstreamResponse } from '../../upstream/upstream-client.js'
+import type { UpstreamResponse } from '../../upstream/exchange.js'
+import { UpstreamClient } from '../../upstream/upstream-client.js'
 import { assertContentType, HeaderAllowList, malformedResponse } from '../../upstream/upstream-response.js'
 import type {
   AttemptContext,
@@ -46,7 +47,7 @@ class P4TranscriptionProvider implements TranscriptionProvider, TranslationProvi
     const form = transcriptionForm(asked, editsFor(context.upstreamModel, subtitles))
     const headers = ['authorization', `Bearer ${context.credentials}`, 'accept', '*/*']
     headers.push('content-type', form.contentType, 'content-length', String(form.contentLength))
-    const request = { method: 'POST', path, headers, body: form.body() } as const
+    const request = { method: 'POST', path, headers, body: form.body } as const
     const response = await sendOpenAIRequest(this.client, request, context, AUDIO_STATUS_MAP)
     const usage = new TranscriptUsage(undefined, asked.durationSeconds)
     context.record.usage = usage

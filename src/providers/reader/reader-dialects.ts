@@ -1,4 +1,4 @@
-import type { UpstreamResponse } from '../../upstream/upstream-client.js'
+import type { UpstreamResponse } from '../../upstream/exchange.js'
 import type { ReadDocument, ReadMetadata, ReadRequest } from '../contract.js'
 
 type JsonObject = Readonly<Record<string, unknown>>

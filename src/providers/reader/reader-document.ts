@@ -150,7 +150,7 @@ function requestOf({ path, headers, fields }: ReaderRequest, { source }: ReadReq
   parts.push({ name: 'file', filename: source.name === '' ? 'document' : source.name, contentType, file: source.spool })
   const form = encodeMultipart(parts)
   const framing = ['content-type', form.contentType, 'content-length', String(form.contentLength)]
-  return { method: 'POST', path, headers: [...common, ...framing], body: form.body() }
+  return { method: 'POST', path, headers: [...common, ...framing], body: form.body }
 }
 
 /** Readers of documents, used instead of the gateway's own engine. */

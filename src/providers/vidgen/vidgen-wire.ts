@@ -1,6 +1,6 @@
 import { type ErrorKind, GatewayError, scrubMessage } from '../../core/errors.js'
 import { JsonBody } from '../../core/json-body.js'
-import type { UpstreamResponse } from '../../upstream/upstream-client.js'
+import type { UpstreamResponse } from '../../upstream/exchange.js'
 import { type AccountError, accountError } from '../../upstream/upstream-error.js'
 import type { UpstreamVideoTask, VideoTaskStatus } from '../contract.js'
 

@@ -1,0 +1,210 @@
+import type { Socket } from 'node:net'
+import { buildConnector, Client, type Dispatcher, Pool } from 'undici'
+import { codeOf } from '../core/errors.js'
+
+/** Idle connections are kept this long where the upstream says nothing else. */
+const DEFAULT_IDLE_MS = 4_000
+/** On the way to the upstream a request needs a part of the time that the upstream announces. */
+const ANNOUNCED_MARGIN_MS = 1_000
+
+/** What is learned is less than what was seen, by a share that covers the way there; what was seen once may change. */
+const LEARNED_SHARE = 0.75
+const LEARNED_FOR_MS = 600_000
+/** Below it, what closes connections is no idle limit: they would hardly be used again at all. */
+const SHORTEST_LEARNED_MS = 50
+/** Idle times that differ by less are taken for the same limit. */
+const SAME_SHARE = 0.2
+
+/** How long connections to one upstream may have been idle to be used again, as far as the upstream has shown it. */
+export class IdleLimit {
+  private learnedMs = Infinity
+  private learnedUntilMs = 0
+  private lastClosedMs = Infinity
+
+  get milliseconds(): number {
+    if (this.learnedMs !== Infinity && performance.now() > this.learnedUntilMs) this.learnedMs = Infinity
+    return this.learnedMs
+  }
+
+  /** The upstream has closed a connection in its idle time. One such end may be that of a restart; two alike are a rule. */
+  closed(idleMs: number): void {
+    const isAlike = Math.abs(idleMs - this.lastClosedMs) <= SAME_SHARE * idleMs
+    this.lastClosedMs = idleMs
+    if (isAlike) this.learn(idleMs)
+  }
+
+  /** The upstream did not answer on a connection that had been idle for so long. */
+  learn(idleMs: number): void {
+    this.learnedMs = Math.min(this.milliseconds, Math.max(SHORTEST_LEARNED_MS, idleMs * LEARNED_SHARE))
+    this.learnedUntilMs = performance.now() + LEARNED_FOR_MS
+  }
+}
+
+const CONTINUE = Buffer.from('HTTP/1.1 100')
+const END_OF_HEAD = '\r\n\r\n'
+/** A longer head of an informational answer is left to undici, which refuses it. */
+const MAXIMUM_CONTINUE_BYTES = 16_384
+
+const CLOSED_CODES: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
+
+/** The close of a connection that an upstream gives up meets a request within the way there and back. */
+const LONGEST_RACE_MS = 5_000
+
+/** The upstream has ended the connection; not a timeout, nor anything that the gateway did. */
+const isClosing = (error: Error): boolean => CLOSED_CODES.has(codeOf(error))
+
+/**
+ * One connection at a time to one upstream. It leaves out `100 Continue`, which undici takes for a broken answer although any
+ * server may send it (RFC 9110, section 15.2), and knows whether a request may have met a connection that was being closed.
+ */
+export class Connection {
+  private socket: Socket | undefined
+  /** An answer was received on the present socket, and the next may be. */
+  private hasServed = false
+  private isIdle = false
+  private idleSinceMs = 0
+  private begunAtMs = 0
+  /** Of the present request, before it was sent. */
+  private idleMs = 0
+  private awaitsHead = false
+  private hasReceived = false
+  private begun: Buffer | undefined
+  private announced = ''
+  private announcedMs = DEFAULT_IDLE_MS
+
+  constructor(private readonly limit: IdleLimit) {}
+
+  /** The same connector, whose sockets are those of this connection. */
+  connecting(connect: buildConnector.connector): buildConnector.connector {
+    return (target, callback) => {
+      connect(target, (...result) => {
+        const [error, socket] = result
+        if (error === null) this.use(socket)
+        callback(...result)
+      })
+    }
+  }
+
+  /** A request is about to be sent: never on a connection that may be closed already. */
+  begin(isNewNeeded: boolean): void {
+    this.begunAtMs = performance.now()
+    this.idleMs = this.begunAtMs - this.idleSinceMs
+    const isStale = this.hasServed && this.idleMs >= Math.min(this.announcedMs, this.limit.milliseconds)
+    this.isIdle = false
+    // Undici opens another one once this one is closed.
+    if (isStale || isNewNeeded) this.socket?.destroy()
+    this.awaitsHead = true
+    this.hasReceived = false
+  }
+
+  /** The head of the answer says how long the upstream keeps the connection. */
+  announce(keepAlive: string | string[] | undefined): void {
+    if (typeof keepAlive !== 'string' || keepAlive === this.announced) return
+    this.announced = keepAlive
+    const seconds = /(?:^|[\s,])timeout=(\d{1,6})/i.exec(keepAlive)?.[1]
+    this.announcedMs = seconds === undefined ? DEFAULT_IDLE_MS : Number(seconds) * 1000 - ANNOUNCED_MARGIN_MS
+  }
+
+  /** The answer is complete. */
+  end(nowMs: number): void {
+    this.hasServed = true
+    this.isIdle = true
+    this.idleSinceMs = nowMs
+  }
+
+  /**
+   * True when the request met a used connection that was being closed: no byte of an answer came, and the end was on its way
+   * before the upstream can have worked on the request for long.
+   */
+  wasStale(error: Error): boolean {
+    const isRace = this.hasServed && !this.hasReceived && isClosing(error)
+    if (!isRace || performance.now() - this.begunAtMs > LONGEST_RACE_MS) return false
+    this.limit.learn(this.idleMs)
+    return true
+  }
+
+  /** Undici tells why a connection ended; those that the gateway has ended itself are not idle any more, or have another code. */
+  ended(error: Error): void {
+    if (this.isIdle && isClosing(error)) this.limit.closed(performance.now() - this.idleSinceMs)
+    this.isIdle = false
+    this.hasServed = false
+    this.socket = undefined
+  }
+
+  private use(socket: Socket): void {
+    this.socket = socket
+    this.hasServed = false
+    this.awaitsHead = true
+    this.hasReceived = false
+    this.begun = undefined
+    this.announced = ''
+    this.announcedMs = DEFAULT_IDLE_MS
+    const read = socket.read.bind(socket) as (size?: number) => Buffer | null
+    socket.read = (size?: number) => {
+      const chunk = read(size)
+      return this.awaitsHead && chunk !== null ? this.withoutContinue(chunk) : chunk
+    }
+  }
+
+  /** What has come of the final answer's head; null while there is none of it. */
+  private withoutContinue(chunk: Buffer): Buffer | null {
+    this.hasReceived = true
+    let bytes = this.begun === undefined ? chunk : Buffer.concat([this.begun, chunk])
+    this.begun = undefined
+    while (bytes.length > 0) {
+      const compared = Math.min(bytes.length, CONTINUE.length)
+      const end = bytes.indexOf(END_OF_HEAD)
+      const mayContinue = bytes.compare(CONTINUE, 0, compared, 0, compared) === 0
+      if (!mayContinue || (end === -1 && bytes.length > MAXIMUM_CONTINUE_BYTES)) {
+        this.awaitsHead = false
+        return bytes
+      }
+      if (end === -1) {
+        this.begun = bytes
+        return null
+      }
+      bytes = bytes.subarray(end + END_OF_HEAD.length)
+    }
+    return null
+  }
+}
+
+/** What an exchange adds to undici's options of a request. */
+export interface ExchangeOptions extends Dispatcher.DispatchOptions {
+  /** Told which connection the request is sent on. */
+  readonly exchange: { connection: Connection | undefined }
+  /** Set when a connection that was used before has failed: another one of them may fail as well. */
+  readonly isNewNeeded: boolean
+}
+
+/** undici's client of one connection, which tells exchanges about it. */
+export class ConnectionClient extends Client {
+  private readonly connection: Connection
+
+  constructor(origin: string | URL, options: Client.Options, limit = new IdleLimit()) {
+    const connection = new Connection(limit)
+    const { connect, ...others } = options
+    const connector = typeof connect === 'function' ? connect : buildConnector(connect ?? {})
+    super(origin, { ...others, keepAliveTimeout: DEFAULT_IDLE_MS, connect: connection.connecting(connector) })
+    this.connection = connection
+    this.on('disconnect', (_origin, _clients, error) => {
+      connection.ended(error)
+    })
+  }
+
+  override dispatch(options: ExchangeOptions, handler: Dispatcher.DispatchHandler): boolean {
+    this.connection.begin(options.isNewNeeded)
+    options.exchange.connection = this.connection
+    return super.dispatch(options, handler)
+  }
+}
+
+/** Connections to one upstream. Without pipelining: a request must never wait behind another caller's response. */
+export function connectionPool(origin: string, connectMs: number): Pool {
+  const limit = new IdleLimit()
+  return new Pool(origin, {
+    connect: { timeout: connectMs },
+    pipelining: 1,
+    factory: (url, options: object) => new ConnectionClient(url, options, limit),
+  })
+}

@@ -1,0 +1,272 @@
+import { type Dispatcher, errors } from 'undici'
+import { type ByteSink, type ByteSource, joinedPieces } from '../core/byte-stream.js'
+import { codeOf, GatewayError } from '../core/errors.js'
+import { type ClientDisconnect, clientDisconnected, type ExchangeRecord } from '../core/request-context.js'
+import type { Connection } from './connection.js'
+
+/** Failures that can only happen before a byte of the request was written. */
+const UNSENT_CODES: ReadonlySet<string> = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'EHOSTDOWN',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
+  'UND_ERR_CONNECT_TIMEOUT',
+])
+
+const TIMEOUT_MESSAGES: Readonly<Record<string, string>> = {
+  UND_ERR_CONNECT_TIMEOUT: 'The upstream could not be reached in time.',
+  UND_ERR_HEADERS_TIMEOUT: 'The upstream did not answer in time.',
+  UND_ERR_BODY_TIMEOUT: 'The upstream stopped sending in the middle of its answer.',
+}
+
+/**
+ * What a transport failure means: timeout or failure, and whether the upstream may have seen the request.
+ * Addresses and texts of the transport stay in `cause`, for the log.
+ */
+export function classifyFailure(error: Error, requestStarted: boolean): GatewayError {
+  if (error instanceof GatewayError) return error
+  const code = codeOf(error)
+  const unsent = UNSENT_CODES.has(code) || !requestStarted
+  const timeout = TIMEOUT_MESSAGES[code]
+  const details = {
+    cause: error,
+    attempt: { phase: unsent ? 'unsent' : 'sent', channelError: true } as const,
+    // Whatever was sent may have been done, and billed, although no answer came.
+    retryable: unsent,
+  }
+  return timeout === undefined
+    ? new GatewayError('upstream_failed', 'The connection to the upstream failed.', details)
+    : new GatewayError('upstream_timeout', timeout, details)
+}
+
+export interface UpstreamResponse {
+  readonly status: number
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly body: ByteSource
+}
+
+/** What ends an exchange early, and the record of its times and status. */
+export interface ExchangeContext {
+  readonly disconnect: ClientDisconnect
+  readonly record: ExchangeRecord
+  /** Names and values in turn, sent beside the request's own. */
+  readonly traceHeaders?: readonly string[] | undefined
+  /** The request may be sent once more after it was sent: absent for paid creates. */
+  readonly canResend?: boolean
+}
+
+/** On the performance clock; bound an exchange with everything that is sent for it. */
+export interface ExchangeDeadlines {
+  readonly firstByteMs: number
+  readonly deadlineAtMs: number
+}
+
+/** Bytes that may wait for a sink before the upstream is paused. */
+const UNREAD_BYTES = 65_536
+
+/**
+ * One request to one upstream: undici's handler, and the source of the response body. Aborts the upstream request when
+ * the client disconnects or the total deadline passes.
+ */
+export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource {
+  connection: Connection | undefined
+  /** Sends the request once more, on a new connection; absent where that is not safe, and once it is done. */
+  resend: (() => void) | undefined
+  private controller: Dispatcher.DispatchController | undefined
+  /** Of a request that was sent before. */
+  private firstError: Error | undefined
+  private informationalTimer: NodeJS.Timeout | undefined
+  private sink: ByteSink | undefined
+  private unread: Buffer[] = []
+  private unreadBytes = 0
+  private hasResponded = false
+  private isPaused = false
+  /** From dispatch to the first byte. */
+  private waitMs = 0
+  private outcome: { readonly error?: GatewayError } | undefined
+  private readonly startedAtMs = performance.now()
+  private readonly removeAbortListener: () => void
+  private readonly totalTimer: NodeJS.Timeout
+
+  constructor(
+    private readonly context: ExchangeContext,
+    private readonly deadlines: ExchangeDeadlines,
+    private readonly onResponse: (response: UpstreamResponse) => void,
+    private readonly onFailure: (error: GatewayError) => void,
+  ) {
+    const remainingMs = Math.max(1, deadlines.deadlineAtMs - this.startedAtMs)
+    this.totalTimer = setTimeout(() => {
+      this.abandon(tooLong())
+    }, remainingMs)
+    this.removeAbortListener = context.disconnect.onAbort(() => {
+      this.abandon(clientDisconnected())
+    })
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.controller = controller
+    if (this.outcome !== undefined) controller.abort(this.outcome.error ?? clientDisconnected())
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: Record<string, string | string[] | undefined>,
+  ): void {
+    if (this.outcome !== undefined) return
+    if (status < 200) {
+      this.boundAnnouncements()
+      return
+    }
+    clearTimeout(this.informationalTimer)
+    this.connection?.announce(headers['keep-alive'])
+    this.hasResponded = true
+    this.recordResponse(status, headers)
+    this.onResponse({ status, headers, body: this })
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.outcome !== undefined) return
+    this.unread.push(chunk)
+    this.unreadBytes += chunk.length
+    if (this.sink === undefined) {
+      if (this.unreadBytes > UNREAD_BYTES) this.controller?.pause()
+    } else if (this.unread.length === 1) {
+      // All pieces of one turn of the event loop are handled, and written, together.
+      process.nextTick(this.passOn)
+    }
+  }
+
+  onResponseEnd(): void {
+    this.connection?.end(performance.now())
+    this.finish({})
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    const wasStale = this.connection?.wasStale(error) === true
+    const { resend } = this
+    if (wasStale && resend !== undefined && this.outcome === undefined && this.firstByteLeftMs > 0) {
+      this.resend = undefined
+      this.firstError = error
+      this.controller = undefined
+      // After undici has dealt with the connection.
+      process.nextTick(() => {
+        if (this.outcome === undefined) resend()
+      })
+      return
+    }
+    this.finish({ error: this.failureOf(error) })
+  }
+
+  /** For what is left to be sent. */
+  get firstByteLeftMs(): number {
+    return Math.floor(this.deadlines.firstByteMs - (performance.now() - this.startedAtMs))
+  }
+
+  get complete(): Buffer | undefined {
+    if (this.outcome === undefined || this.outcome.error !== undefined || this.sink !== undefined) return undefined
+    const [first] = this.unread
+    return first !== undefined && this.unread.length === 1 ? first : Buffer.concat(this.unread, this.unreadBytes)
+  }
+
+  start(sink: ByteSink): void {
+    this.sink = sink
+    const wasPaused = this.unreadBytes > UNREAD_BYTES
+    this.passOn()
+    if (this.outcome !== undefined) this.deliver(this.outcome)
+    else if (wasPaused && !this.isPaused) this.controller?.resume()
+  }
+
+  pause(): void {
+    this.isPaused = true
+    this.controller?.pause()
+  }
+
+  resume(): void {
+    this.isPaused = false
+    this.controller?.resume()
+  }
+
+  cancel(): void {
+    this.unread = []
+    this.abandon(clientDisconnected())
+  }
+
+  /** What was sent before may have been done, however the second try failed. */
+  private failureOf(error: Error): GatewayError {
+    const failure = classifyFailure(error, this.controller !== undefined)
+    const wasSent = this.firstError !== undefined && failure.details.attempt?.phase === 'unsent'
+    return wasSent ? classifyFailure(this.firstError ?? error, true) : failure
+  }
+
+  /** Informational answers (1xx) announce another one; each starts undici's own timer anew. */
+  private boundAnnouncements(): void {
+    this.informationalTimer ??= setTimeout(
+      () => {
+        this.abandon(classifyFailure(new errors.HeadersTimeoutError(), true))
+      },
+      Math.max(1, this.firstByteLeftMs),
+    )
+  }
+
+  /** Ends the exchange on the gateway's side; undici's own report of the abort then finds it finished. */
+  private abandon(error: GatewayError): void {
+    if (this.outcome !== undefined) return
+    this.finish({ error })
+    this.controller?.abort(error)
+  }
+
+  private finish(outcome: { readonly error?: GatewayError }): void {
+    if (this.outcome !== undefined) return
+    this.outcome = outcome
+    clearTimeout(this.totalTimer)
+    clearTimeout(this.informationalTimer)
+    this.removeAbortListener()
+    const { record } = this.context
+    record.upstreamMs += performance.now() - this.startedAtMs
+    record.openWaitMs -= this.waitMs
+    if (!this.hasResponded) this.onFailure(outcome.error ?? noResponse())
+    else if (this.sink !== undefined) this.deliver(outcome)
+  }
+
+  /** Pieces are taken out one by one: the sink may cancel, or get the end, while it handles one. */
+  private readonly passOn = (): void => {
+    if (this.sink === undefined) return
+    if (this.unread.length > 1) this.unread = joinedPieces(this.unread)
+    for (let piece = this.unread.shift(); piece !== undefined; piece = this.unread.shift()) {
+      this.unreadBytes -= piece.length
+      this.sink.data(piece)
+    }
+  }
+
+  private deliver(outcome: { readonly error?: GatewayError }): void {
+    this.passOn()
+    if (outcome.error === undefined) this.sink?.end()
+    else this.sink?.fail(outcome.error)
+  }
+
+  private recordResponse(status: number, headers: UpstreamResponse['headers']): void {
+    const { record } = this.context
+    this.waitMs = performance.now() - this.startedAtMs
+    record.firstByteMs = this.waitMs
+    record.openWaitMs += this.waitMs
+    record.upstreamStatus = status
+    const requestId = headers['x-request-id'] ?? headers['request-id']
+    if (typeof requestId === 'string') record.upstreamRequestId = requestId
+  }
+}
+
+const tooLong = (): GatewayError =>
+  new GatewayError('upstream_timeout', 'The upstream did not finish within the total time allowed.', {
+    attempt: { phase: 'sent' },
+  })
+
+const noResponse = (): GatewayError =>
+  new GatewayError('upstream_failed', 'The upstream closed the connection without an answer.', {
+    attempt: { phase: 'sent' },
+    retryable: false,
+  })
