@@ -209,7 +209,9 @@ const redis = settings({
     ),
   timeoutMs: integer({ min: 1, max: 10_000 })
     .default(250)
-    .describe('Timeout of a Redis command; beyond it this process counts by itself'),
+    .describe(
+      'Timeout of a Redis command; beyond it this process counts by itself. Up to eight times as long while replies come late, as on a busy machine',
+    ),
   localShare: positiveNumber
     .refine((value) => value <= 1, 'must be a number > 0, at most 1')
     .meta({ type: 'above 0, at most 1' })

@@ -15,7 +15,7 @@ import { RequestHooks } from '../observability/request-hooks.js'
 import { MemoryWindows } from './counters.js'
 import { dropUpstreamLimits, remainingOf, upstreamDuration, writeLimitHeaders } from './limit-errors.js'
 import { RateLimiter, LimitScopes, OTHER_BEARERS } from './rate-limiter.js'
-import { Deadline } from './redis-connection.js'
+import { AdaptiveTimeout, Deadline } from './redis-connection.js'
 import { promised } from '../../test/support/eventually.js'
 
 const MEGABYTE = 1_000_000
@@ -202,6 +202,17 @@ describe('A deadline', () => {
       client.destroy()
       server.close()
     }
+  })
+})
+
+describe('The timeout of a command', () => {
+  it('is the configured one, at once twice the slowest reply, and never more than eight times as configured', () => {
+    const timeout = new AdaptiveTimeout(100)
+    const seen = [1, 49, 150, 20, 5000, 10].map((replyMs) => {
+      timeout.observe(replyMs)
+      return Math.round(timeout.milliseconds / 10) * 10
+    })
+    expect(seen).toEqual([100, 100, 300, 300, 800, 800])
   })
 })
 

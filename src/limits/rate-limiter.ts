@@ -13,7 +13,7 @@ import { LOGGER } from '../observability/observability.module.js'
 import { RequestHooks } from '../observability/request-hooks.js'
 import { LocalLeases, MemoryWindows, WINDOW_SECONDS } from './counters.js'
 import { KeyLimiter, LimitCounters } from './key-limiter.js'
-import { RedisConnection } from './redis-connection.js'
+import { LARGEST_GROWTH, RedisConnection } from './redis-connection.js'
 import { RedisLeases, RedisWindows, SharedLeases, SharedWindows } from './redis-counters.js'
 import { type QuotaSettings, RequestQuota } from './request-quota.js'
 
@@ -21,8 +21,8 @@ import { type QuotaSettings, RequestQuota } from './request-quota.js'
 const LEASE_MS = 15_000
 const HEARTBEAT_MS = 5_000
 
-/** Timeouts before a window's end in which nothing is given back: a command that timed out may still be executed. */
-const MARGIN_DEADLINES = 2
+/** Configured timeouts before a window's end in which nothing is given back: a command that timed out may still be executed. */
+const MARGIN_DEADLINES = LARGEST_GROWTH
 
 /** Where limits are counted: in this process, or in Redis with this process as the fallback. */
 export interface CounterStore {

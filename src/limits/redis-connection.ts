@@ -41,6 +41,38 @@ export class Deadline {
   }
 }
 
+/** A deadline grows to so many times the configured one while Redis is slow. */
+export const LARGEST_GROWTH = 8
+/** The deadline of a command is so many times the slowest of the replies that count. */
+const MARGIN = 2
+/** The slowest reply counts half after this time: deadlines grow at once and shrink slowly. */
+const HALF_LIFE_MS = 30_000
+
+/** Time that a command may take: as configured, longer while replies come late because a machine is busy. */
+export class AdaptiveTimeout {
+  private slowestMs = 0
+  private seenAtMs = 0
+
+  constructor(private readonly configuredMs: number) {}
+
+  get milliseconds(): number {
+    const grown = MARGIN * this.faded(performance.now())
+    return Math.min(Math.max(this.configuredMs, grown), LARGEST_GROWTH * this.configuredMs)
+  }
+
+  /** A reply came, in time or not. */
+  observe(replyMs: number): void {
+    const nowMs = performance.now()
+    if (replyMs < this.faded(nowMs)) return
+    this.slowestMs = replyMs
+    this.seenAtMs = nowMs
+  }
+
+  private faded(nowMs: number): number {
+    return this.slowestMs * 2 ** ((this.seenAtMs - nowMs) / HALF_LIFE_MS)
+  }
+}
+
 /** Prefix of all Redis keys of this gateway. */
 export const REDIS_PREFIX = 'gateway:limits'
 
@@ -48,17 +80,21 @@ const PROBE_KEY = `${REDIS_PREFIX}:probe`
 const PROBE_INTERVAL_MS = 1000
 const MAXIMUM_RECONNECT_MS = 1000
 
-/** A connection that receives nothing for this many timeouts is closed and reopened. */
-const SILENT_TIMEOUTS = 4
+/** A connection that receives nothing for this many configured timeouts is closed and reopened: later than any deadline. */
+const SILENT_TIMEOUTS = 2 * LARGEST_GROWTH
+const CONNECT_TIMEOUTS = 4
 
 /**
  * The connection to Redis and its state. While Redis is unavailable, only probes and undo commands are sent. The probe is a
- * write: a read-only replica or a full Redis would still answer PING.
+ * write: a read-only replica or a full Redis would still answer PING. After a command without a reply in time Redis is `late`:
+ * not used either, but away only when no late reply comes, which a busy machine gives in a moment.
  */
 export class RedisConnection {
   readonly client: Redis
-  private state: 'opening' | 'here' | 'away' | 'closed' = 'opening'
+  private state: 'opening' | 'here' | 'late' | 'away' | 'closed' = 'opening'
+  private readonly timeout: AdaptiveTimeout
   private probe: NodeJS.Timeout | undefined
+  private lateTimer: NodeJS.Timeout | undefined
   private readonly listeners: (() => void)[] = []
 
   constructor(
@@ -66,10 +102,11 @@ export class RedisConnection {
     private readonly timeoutMs: number,
     private readonly logger: Pick<Logger, 'info' | 'warn'>,
   ) {
+    this.timeout = new AdaptiveTimeout(timeoutMs)
     const silenceMs = Math.max(PROBE_INTERVAL_MS, SILENT_TIMEOUTS * timeoutMs)
     this.client = new Redis(url, {
       lazyConnect: true,
-      connectTimeout: silenceMs,
+      connectTimeout: Math.max(PROBE_INTERVAL_MS, CONNECT_TIMEOUTS * timeoutMs),
       socketTimeout: silenceMs,
       commandTimeout: silenceMs,
       enableOfflineQueue: false,
@@ -113,26 +150,33 @@ export class RedisConnection {
   execute<Reply>(command: () => Promise<Reply>, onLateReply?: (reply: Reply) => void): Promise<Reply | undefined> {
     if (this.isUnavailable) return Promise.resolve(undefined)
     return new Promise((resolve) => {
+      const sentAtMs = performance.now()
       let isWaiting = true
-      const giveUp = (error: unknown): void => {
-        if (!isWaiting) return
-        isWaiting = false
-        deadline.clear()
-        this.markUnavailable(error)
-        resolve(undefined)
-      }
-      const deadline = new Deadline(this.timeoutMs, () => {
-        giveUp(new Error('Redis did not answer in time.'))
-      })
-      command().then((answer) => {
-        if (!isWaiting) {
-          onLateReply?.(answer)
-          return
-        }
+      const settle = (answer?: Reply): void => {
         isWaiting = false
         deadline.clear()
         resolve(answer)
-      }, giveUp)
+      }
+      const deadline = new Deadline(this.timeout.milliseconds, () => {
+        settle()
+        this.markLate()
+      })
+      command().then(
+        (answer) => {
+          this.timeout.observe(performance.now() - sentAtMs)
+          if (isWaiting) {
+            settle(answer)
+            return
+          }
+          if (this.state === 'late') this.markReady()
+          onLateReply?.(answer)
+        },
+        (error: unknown) => {
+          if (!isWaiting && this.state !== 'late') return
+          if (isWaiting) settle()
+          this.markUnavailable(error)
+        },
+      )
     })
   }
 
@@ -146,6 +190,7 @@ export class RedisConnection {
     const isReady = !this.isUnavailable
     this.state = 'closed'
     clearTimeout(this.probe)
+    clearTimeout(this.lateTimer)
     try {
       if (isReady) await this.client.quit()
       else this.client.disconnect()
@@ -156,7 +201,12 @@ export class RedisConnection {
 
   private async checkConnection(): Promise<void> {
     try {
+      const sentAtMs = performance.now()
       await this.client.set(PROBE_KEY, '1', 'PX', PROBE_INTERVAL_MS)
+      const replyMs = performance.now() - sentAtMs
+      this.timeout.observe(replyMs)
+      // Otherwise the next command would find it away again.
+      if (replyMs > this.timeout.milliseconds) throw new Error('Redis answers too late.')
       this.markReady()
     } catch (error) {
       this.markUnavailable(error)
@@ -167,11 +217,22 @@ export class RedisConnection {
     if (this.state === 'here' || this.state === 'closed') return
     if (this.state === 'away') this.logger.info('redis is back: limits are shared again')
     this.state = 'here'
+    clearTimeout(this.lateTimer)
     for (const listener of this.listeners) listener()
+  }
+
+  /** The command may still be answered: until then Redis is not used, and nothing is said about it. */
+  private markLate(): void {
+    if (this.state !== 'here') return
+    this.state = 'late'
+    this.lateTimer = setTimeout(() => {
+      this.markUnavailable(new Error('Redis did not answer in time.'))
+    }, LARGEST_GROWTH * this.timeoutMs).unref()
   }
 
   private markUnavailable(error: unknown): void {
     if (this.state === 'closed') return
+    clearTimeout(this.lateTimer)
     if (this.state !== 'away') {
       this.logger.warn({ err: error }, 'redis is away: each process keeps to its own share of the limits')
     }

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { once } from 'node:events'
 import { Redis } from 'ioredis'
 import { type CounterStore, createCounterStore } from '../../src/limits/rate-limiter.js'
 import type { Addition, MaybePromise, WindowState } from '../../src/limits/counters.js'
@@ -122,6 +123,35 @@ describe('limits redis', () => {
         redis.resume()
       }
       await comesTrue(() => !store.isUnavailable())
+    })
+
+    it('stay there, and nothing is logged, while it answers late on a starved machine', async () => {
+      const store = await newStore(1, 100)
+      lines.length = 0
+      const over = new AbortController()
+      const starved = (async () => {
+        while (!over.signal.aborted) {
+          redis.pause()
+          await once(AbortSignal.timeout(300), 'abort')
+          redis.resume()
+          await once(AbortSignal.timeout(30), 'abort')
+        }
+      })()
+      const endsAtMs = performance.now() + 4000
+      let [added, local] = [0, 0]
+      while (performance.now() < endsAtMs) {
+        const { allowed } = (await store.counters.add('starved', 1, 1_000_000)) ?? {}
+        if (allowed === 1_000_000) added++
+        else local++
+        await once(AbortSignal.timeout(10), 'abort')
+      }
+      over.abort()
+      await starved
+      expect(lines).toEqual([])
+      // Those that came before the first late reply.
+      expect(local).toBeLessThan(40)
+      expect(added).toBeGreaterThan(local)
+      expect(store.isUnavailable()).toBe(false)
     })
 
     it('are of a process that was killed for seconds only', async () => {
