@@ -13,6 +13,35 @@ export class SystemClock extends Clock {
   }
 }
 
+/** Clocks of replicas may differ by so much. */
+export const CLOCK_TOLERANCE_MS = 60_000
+
+/** Times planned before a clock was set back are looked for this often: it may have been so before the start, or elsewhere. */
+const WATCH_INTERVAL_MS = 60_000
+/** Smaller steps back only delay work by themselves. */
+const SMALLEST_STEP_MS = 5_000
+
+/** Compares the wall clock with one that is never set. */
+export class ClockWatch {
+  private leadMs: number
+  private lookedAtMs = -Infinity
+
+  constructor(private readonly clock: Clock) {
+    this.leadMs = clock.nowMs() - performance.now()
+  }
+
+  /** undefined when there is no reason to look after planned times; otherwise whether the clock was set back meanwhile. */
+  look(): { readonly isSetBack: boolean } | undefined {
+    const steadyMs = performance.now()
+    const leadMs = this.clock.nowMs() - steadyMs
+    const isSetBack = leadMs < this.leadMs - SMALLEST_STEP_MS
+    this.leadMs = leadMs
+    if (!isSetBack && steadyMs - this.lookedAtMs < WATCH_INTERVAL_MS) return undefined
+    this.lookedAtMs = steadyMs
+    return { isSetBack }
+  }
+}
+
 /** Sleep of background workers that ends early when work is due sooner than expected. */
 @Injectable()
 export class WakeTimer {

@@ -73,6 +73,12 @@ export function nextAttemptAtMs(
   return nowMs + Math.round(Math.max(spreadMs, retryAfterMs))
 }
 
+/** The latest times that can be planned now: by the schedule for each number of attempts made, and as a receiver asks for it. */
+export const latestAttempts = (scheduleMs: readonly number[], nowMs: number) => ({
+  attemptAtMs: scheduleMs.map((delayMs) => nowMs + Math.ceil(delayMs * (1 + JITTER))),
+  askedAtMs: nowMs + MAXIMUM_RETRY_AFTER_MS,
+})
+
 /** `Retry-After`, in seconds or as a date, as milliseconds from now: 24 hours at most, 0 when it is missing or not readable. */
 export function readRetryAfterMs(value: string | string[] | undefined, nowMs: number): number {
   if (typeof value !== 'string') return 0

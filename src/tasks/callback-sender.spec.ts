@@ -136,6 +136,20 @@ describe('The sender of callbacks', () => {
     })
   })
 
+  describe('A clock that is set back by hours', () => {
+    it('delays neither a first attempt nor a further one, leased or not', async () => {
+      lab.receiver.answer = answerWith(500)
+      await attempted('again')
+      const nowMs = lab.clock.nowMs()
+      lab.outbox.add({ webhookId: 'first', url: lab.receiver.url(), nextAttemptAtMs: nowMs + 5000 })
+      lab.receiver.answer = take
+      lab.advance(-5 * HOUR_MS)
+      await eventually(() => waitMs('first') < HOUR_MS && waitMs('again') < HOUR_MS)
+      lab.advance(120_000)
+      await lab.outbox.until(() => lab.isDelivered('first') && lab.isDelivered('again'))
+    })
+  })
+
   describe('A row that cannot be delivered', () => {
     it('does not keep the others from it, nor is its address shown', async () => {
       const bad = ['not a url', '', 'ftp://8.8.8.8/', 'http://10.0.0.1/', 'http://u:p@8.8.8.8/', 'http://8.8.8.8:25/']

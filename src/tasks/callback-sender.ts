@@ -10,9 +10,9 @@ import { RequestContext } from '../core/request-context.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
 import { Database } from '../storage/database.js'
-import { CallbackAttempt, hostOf } from './callback-attempt.js'
+import { CallbackAttempt, hostOf, latestAttempts } from './callback-attempt.js'
 import { type CallbackDelivery, type CallbackOutcome, CallbackRepository } from './callback.repository.js'
-import { Clock, KeyedQueue, WakeTimer } from './background-work.js'
+import { Clock, CLOCK_TOLERANCE_MS, ClockWatch, KeyedQueue, WakeTimer } from './background-work.js'
 
 /** Deliveries this process holds at once, over all hosts. */
 const MAXIMUM_HELD = 128
@@ -49,6 +49,7 @@ export class CallbackSender implements OnModuleInit, OnModuleDestroy, BeforeAppl
   /** Attempts of this process, by outcome; `retry` = failed, but not for the last time. */
   readonly attemptsMade: Record<CallbackOutcome['outcome'], number> = { delivered: 0, retry: 0, exhausted: 0 }
   private readonly wakeTimer: WakeTimer
+  private readonly clockWatch: ClockWatch
   /** One queue per host, so that a slow receiver delays only its own deliveries. */
   private readonly hostQueue: KeyedQueue<LeasedDelivery>
   private readonly calls = new Set<RequestContext>()
@@ -68,6 +69,7 @@ export class CallbackSender implements OnModuleInit, OnModuleDestroy, BeforeAppl
     @Inject(LOGGER) private readonly logger: Logger,
   ) {
     this.wakeTimer = new WakeTimer(clock)
+    this.clockWatch = new ClockWatch(clock)
     this.hostQueue = new KeyedQueue({
       keyOf: ({ delivery }) => hostOf(delivery.url),
       concurrency: () => this.perHost,
@@ -130,6 +132,8 @@ export class CallbackSender implements OnModuleInit, OnModuleDestroy, BeforeAppl
   /** Claims what is due, as far as there is room; returns the pause until the next round. Never rejects. */
   private async round(): Promise<number> {
     try {
+      const watched = this.clockWatch.look()
+      if (watched !== undefined) await this.bringForward(watched.isSetBack)
       while (!this.isStopping && (await this.claim()));
       const dueAtMs = this.isStopping ? undefined : await this.repository.nextDueAtMs()
       this.failedRounds = 0
@@ -141,6 +145,17 @@ export class CallbackSender implements OnModuleInit, OnModuleDestroy, BeforeAppl
       if (this.failedRounds++ === 0) this.logger.warn({ err: error }, 'callbacks wait for the store')
       return Math.min(STORE_RETRY_MS * 2 ** (this.failedRounds - 1), MAXIMUM_STORE_RETRY_MS)
     }
+  }
+
+  /** After the clock was set back, what was planned before would wait until it has caught up. */
+  private bringForward(isSetBack: boolean): Promise<void> {
+    const { scheduleMs, timeoutMs } = this.store.current.callbacks
+    const nowMs = this.clock.nowMs() + CLOCK_TOLERANCE_MS
+    return this.repository.bringForward({
+      ...latestAttempts(scheduleMs, nowMs),
+      lockedUntilMs: nowMs + timeoutMs + LEASE_MARGIN_MS,
+      createdAtMs: isSetBack ? -1 : nowMs,
+    })
   }
 
   /** True when it claimed some, so that there may be more. */

@@ -6,6 +6,7 @@ import {
   type CallbackDelivery,
   type CallbackOutcome,
   CallbackRepository,
+  type LatestCallbackTimes,
 } from './callback.repository.js'
 
 type Queries = Kysely<DatabaseSchema>
@@ -37,6 +38,10 @@ export class KyselyCallbackRepository extends CallbackRepository {
         .executeTakeFirst(),
     )
     return row?.due_at_ms
+  }
+
+  override async bringForward(latest: LatestCallbackTimes): Promise<void> {
+    await this.database.run((queries) => bringRowsForward(queries, latest))
   }
 
   override async recordOutcome(webhookId: string, outcome: CallbackOutcome): Promise<void> {
@@ -119,6 +124,20 @@ const claimRows = (queries: Queries, { nowMs, lockedUntilMs, limit, exceptHosts 
     .returningAll('callback_delivery')
     .returning('due.due_at_ms')
     .execute()
+
+/** The first condition is the one of the index; it leaves out what is due soon, which are most rows. */
+async function bringRowsForward(queries: Queries, latest: LatestCallbackTimes): Promise<void> {
+  const { attemptAtMs, askedAtMs, lockedUntilMs, createdAtMs } = latest
+  const scheduled = sql`(${attemptAtMs}::bigint[])[least(attempts + 1, ${attemptAtMs.length}::integer)]`
+  await sql`
+    update callback_delivery set
+      next_attempt_at_ms = case when next_attempt_at_ms > ${scheduled} then ${scheduled} else next_attempt_at_ms end,
+      locked_until_ms = least(locked_until_ms, ${lockedUntilMs}::bigint)
+    where ${isOpen} and ${dueAtMs} > ${Math.min(lockedUntilMs, ...attemptAtMs)}::bigint
+      and (locked_until_ms > ${lockedUntilMs}::bigint or next_attempt_at_ms >
+        case when attempts = 0 or created_at_ms > ${createdAtMs}::bigint
+          then ${scheduled} else greatest(${scheduled}, ${askedAtMs}::bigint) end)`.execute(queries)
+}
 
 function settled(outcome: CallbackOutcome) {
   switch (outcome.outcome) {

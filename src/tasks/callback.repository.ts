@@ -25,6 +25,17 @@ export interface CallbackClaim {
   readonly exceptHosts: readonly string[]
 }
 
+/** The latest times that can have been planned (Unix milliseconds). */
+export interface LatestCallbackTimes {
+  /** By the schedule, for each number of attempts made; the last one holds for more. */
+  readonly attemptAtMs: readonly number[]
+  /** After a first attempt, as receivers may ask for it. */
+  readonly askedAtMs: number
+  readonly lockedUntilMs: number
+  /** A row made later than this is one of a clock that was set back since: the schedule alone holds. */
+  readonly createdAtMs: number
+}
+
 export type CallbackOutcome =
   | { readonly outcome: 'delivered'; readonly atMs: number }
   | { readonly outcome: 'retry'; readonly nextAttemptAtMs: number; readonly error: string }
@@ -38,6 +49,8 @@ export abstract class CallbackRepository {
   /** Leases due deliveries that are not leased, oldest first (FOR UPDATE SKIP LOCKED). */
   abstract claimDue(claim: CallbackClaim): Promise<readonly CallbackDelivery[]>
   abstract nextDueAtMs(): Promise<number | undefined>
+  /** Brings later times of open deliveries forward to these: they were planned by a clock that was set back since. */
+  abstract bringForward(latest: LatestCallbackTimes): Promise<void>
   /** Counts the attempt, records its outcome and frees the lease. */
   abstract recordOutcome(webhookId: string, outcome: CallbackOutcome): Promise<void>
   /** The owner's deliveries of one task, oldest first. */

@@ -56,6 +56,9 @@ const stillRunning = (): GatewayError =>
 /** Added to the longest upstream call: time to record its outcome. */
 const LEASE_MARGIN_MS = 30_000
 
+/** How long only its own process works on a create whose call may take so long. */
+export const createLeaseMs = (totalMs: number): number => totalMs + LEASE_MARGIN_MS
+
 /** A task before its channel is selected. */
 interface Draft {
   readonly fields: Omit<NewTask, 'channelId' | 'lockedUntilMs' | 'deadlineAtMs' | 'idempotency'>
@@ -75,7 +78,7 @@ export class TaskIntents {
   async record({ fields, claim }: Draft, { channelId, target }: AttemptContext): Promise<Task> {
     const { createdAtMs } = fields
     // If this process dies meanwhile, the poller takes the task over when this lease runs out.
-    const lockedUntilMs = createdAtMs + target.timeouts.totalMs + LEASE_MARGIN_MS
+    const lockedUntilMs = createdAtMs + createLeaseMs(target.timeouts.totalMs)
     const deadlineAtMs = lockedUntilMs + this.store.current.tasks.reconcileMs
     const task = { ...fields, channelId, deadlineAtMs }
     const idempotency = claim === undefined ? {} : { idempotency: claim }

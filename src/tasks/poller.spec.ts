@@ -107,6 +107,59 @@ describe('The poller of tasks', () => {
     })
   })
 
+  describe('A clock', () => {
+    const HOUR_MS = 3_600_000
+
+    it('that is set back by hours keeps no task waiting, leased or not', async () => {
+      const lab = startedLab()
+      await make(lab, 2)
+      const nowMs = lab.clock.nowMs()
+      const claim = { exceptChannels: [], limit: 1, nowMs: nowMs + 60_000, lockedUntilMs: nowMs + 60_000 }
+      // By a process that died with it.
+      expect(await lab.store.tasks.claimDue(claim)).toHaveLength(1)
+      lab.upstream.move('succeed')
+      await passRound(lab, -5 * HOUR_MS)
+      const setAtMs = lab.clock.nowMs()
+      await passUntil(lab, 'succeed', 2, 5000)
+      expect(lab.clock.nowMs() - setAtMs).toBeLessThan(300_000)
+    })
+
+    it('that was set back before the start is found out', async () => {
+      const before = startedLab()
+      await make(before, 1)
+      await stopLabs()
+      before.clock.advance(-5 * HOUR_MS)
+      before.upstream.move('succeed')
+      const lab = startedLab({ world: before })
+      await passUntil(lab, 'succeed', 1, 5000)
+    })
+
+    it('that is set forward over the deadline lets a task be asked once more before it fails', async () => {
+      const lab = startedLab()
+      await make(lab, 2)
+      lab.upstream.move('processing')
+      await passUntil(lab, 'processing', 2)
+      const { length } = lab.upstream.reads
+      pass(lab, 48 * HOUR_MS)
+      await eventually(() => lab.upstream.reads.length === length + 2)
+      expect(await counts(lab)).toEqual({ processing: 2 })
+      lab.upstream.move('succeed')
+      await passUntil(lab, 'succeed', 2)
+    })
+
+    it('that is set forward over the deadline fails a task that is still not done when it is asked once more', async () => {
+      const lab = startedLab()
+      await make(lab, 1)
+      lab.upstream.move('processing')
+      await passUntil(lab, 'processing', 1)
+      const { length } = lab.upstream.reads
+      pass(lab, 48 * HOUR_MS)
+      await passUntil(lab, 'failed', 1)
+      expect(lab.upstream.reads.length).toBeGreaterThanOrEqual(length + 2)
+      expect((await taskOf(lab, 'order-0'))?.object).toContain(TOO_LATE)
+    })
+  })
+
   describe('A create whose answer was lost', () => {
     it('is looked for at once, and never sent again', async () => {
       const lab = startedLab({ sections: { tasks: { pollIntervalMs: 600_000 } } })

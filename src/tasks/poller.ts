@@ -12,13 +12,13 @@ import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
 import { Database } from '../storage/database.js'
 import { HourlySweep } from '../storage/retention.js'
-import { TaskCreation } from './create-task.js'
+import { createLeaseMs, TaskCreation } from './create-task.js'
 import { TaskRefresher } from './task-updates.js'
 import { videoTaskPath } from './task.endpoints.js'
 import { isTerminal, type Task } from './task.js'
 import { type Reschedule, TaskRepository } from './task.repository.js'
-import type { PollResult } from './transitions.js'
-import { Clock, KeyedQueue, PollWakeTimer } from './background-work.js'
+import { longestPollDelayMs, type PollResult } from './transitions.js'
+import { Clock, CLOCK_TOLERANCE_MS, ClockWatch, KeyedQueue, PollWakeTimer } from './background-work.js'
 
 /** Delay in which polls without changes are gathered into one write. */
 const DELAY_MS = 100
@@ -114,6 +114,7 @@ export class TaskPoller {
   private readonly channelQueue: KeyedQueue<Task>
   private readonly batch: RescheduleBatch
   private readonly polls: LeasedPolls
+  private readonly clockWatch: ClockWatch
   private working: Promise<void> | undefined
   private isStopping = false
   private isStoreLost = false
@@ -131,6 +132,7 @@ export class TaskPoller {
     const schedulePoll = (): void => {
       wakeTimer.scheduleAt(clock.nowMs())
     }
+    this.clockWatch = new ClockWatch(clock)
     this.batch = new RescheduleBatch((rows) =>
       this.withStore(() => tasks.reschedule(rows), undefined).then(schedulePoll),
     )
@@ -173,6 +175,7 @@ export class TaskPoller {
 
   private async run(): Promise<void> {
     while (!this.isStopping) {
+      if (this.clockWatch.look() !== undefined) await this.withStore(() => this.bringForward(), undefined)
       const claimed = await this.withStore(() => this.claim(), [])
       for (const task of claimed) this.admit(task)
       // Polls share the event loop with requests: thousands that are due at once must not delay these.
@@ -189,6 +192,18 @@ export class TaskPoller {
     // All claimed tasks may be of one channel, and must begin within their lease.
     const limit = this.perChannel
     return this.tasks.claimDue({ nowMs, lockedUntilMs: nowMs + LEASE_MS, limit, exceptChannels })
+  }
+
+  /** After the clock was set back, what was planned before would wait until it has caught up. */
+  private bringForward(): Promise<void> {
+    const { channels, tasks, timeouts } = this.store.current
+    const nowMs = this.clock.nowMs() + CLOCK_TOLERANCE_MS
+    const longestCallMs = Math.max(timeouts.totalMs, ...channels.map((channel) => channel.timeouts.totalMs))
+    return this.tasks.bringForward({
+      pollAtMs: nowMs + longestPollDelayMs(tasks.pollIntervalMs),
+      lockedUntilMs: nowMs + LEASE_MS,
+      createLockedUntilMs: nowMs + createLeaseMs(longestCallMs),
+    })
   }
 
   private admit(task: Task): void {

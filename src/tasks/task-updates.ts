@@ -103,7 +103,8 @@ export function endedTask(task: Task): EndedTask {
     channelId: task.channelId,
     hasSucceeded: task.state === 'succeed',
     reported: deductions(task.object),
-    durationMs: task.updatedAtMs - task.createdAtMs,
+    // The clock may have been set back meanwhile.
+    durationMs: Math.max(0, task.updatedAtMs - task.createdAtMs),
   }
 }
 

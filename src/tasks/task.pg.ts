@@ -9,6 +9,7 @@ import {
   type IdempotencyClaim,
   type IdempotencyRecord,
   type IntentOutcome,
+  type LatestTimes,
   type NewTask,
   type Reschedule,
   type TaskChange,
@@ -60,6 +61,20 @@ async function earliestDueAtMs(queries: Queries): Promise<number | undefined> {
     .limit(1)
     .executeTakeFirst()
   return row?.due_at_ms
+}
+
+/** The first condition is the one of the index: nearly always no row has such a time. */
+async function bringTasksForward(queries: Queries, latest: LatestTimes): Promise<void> {
+  const { pollAtMs, lockedUntilMs, createLockedUntilMs } = latest
+  const latestLock = sql`case when task.state = 'creating' then ${createLockedUntilMs}::bigint else ${lockedUntilMs}::bigint end`
+  await sql`
+    update task set
+      next_poll_at_ms = least(next_poll_at_ms, ${pollAtMs}::bigint),
+      locked_until_ms = least(locked_until_ms, ${latestLock})
+    where ${isOpen} and ${dueAtMs} > ${Math.min(pollAtMs, lockedUntilMs)}::bigint
+      and (locked_until_ms > ${latestLock} or (task.state <> 'creating' and next_poll_at_ms > ${pollAtMs}::bigint))`.execute(
+    queries,
+  )
 }
 
 /** Frees the leases of a batch in one statement; tasks that an upstream callback has made due stay due. */
@@ -193,6 +208,10 @@ export class KyselyTaskRepository extends TaskRepository {
         .execute(),
     )
     return rows.map(taskOf)
+  }
+
+  override async bringForward(latest: LatestTimes): Promise<void> {
+    await this.database.run((queries) => bringTasksForward(queries, latest))
   }
 
   override async hasten(callbackToken: string, nowMs: number): Promise<boolean> {

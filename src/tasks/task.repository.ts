@@ -73,6 +73,15 @@ export interface ClaimRequest {
   readonly exceptChannels: readonly string[]
 }
 
+/** The latest times that can have been planned (Unix milliseconds). */
+export interface LatestTimes {
+  readonly pollAtMs: number
+  /** Of a lease for polling. */
+  readonly lockedUntilMs: number
+  /** Of a create in progress. */
+  readonly createLockedUntilMs: number
+}
+
 export interface TaskPage {
   /** From 0. */
   readonly offset: number
@@ -96,6 +105,8 @@ export abstract class TaskRepository {
   abstract reschedule(batch: readonly Reschedule[]): Promise<void>
   /** Leases tasks whose next poll is due and that are not leased, oldest first (FOR UPDATE SKIP LOCKED). */
   abstract claimDue(request: ClaimRequest): Promise<readonly Task[]>
+  /** Brings later times of open tasks forward to these: they were planned by a clock that was set back since. */
+  abstract bringForward(latest: LatestTimes): Promise<void>
   /** When the next poll is due; undefined without open tasks. */
   abstract nextDueAtMs(): Promise<number | undefined>
   /** By the upstream's id or the owner's external id. */

@@ -71,6 +71,10 @@ export function pollAfterFailureAtMs(
   return pace.nowMs + Math.max(jittered(delayMs, pace), (retryAfterSeconds ?? 0) * 1000)
 }
 
+/** No poll is planned later than this; an upstream's own retry time is a minute at most. */
+export const longestPollDelayMs = (pollIntervalMs: number): number =>
+  Math.ceil(Math.max(LONGEST_PAUSE_MS, pollIntervalMs * LATER_FACTOR) * (1 + JITTER))
+
 /** The next poll of a task whose channel is not configured at present. */
 export const pollWithoutChannelAtMs = (pace: Pace): number => pace.nowMs + jittered(LONGEST_PAUSE_MS, pace)
 
@@ -118,7 +122,7 @@ export function seenChange(
     state: upstream.status,
     upstreamTaskId: upstream.id,
     object,
-    nextPollAtMs: isTerminal(upstream.status) ? nowMs : Math.min(nextMs, deadlineAtMs),
+    nextPollAtMs: isTerminal(upstream.status) ? nowMs : withinDeadline(nextMs, deadlineAtMs, nowMs),
     updatedAtMs: nowMs,
     deadlineAtMs,
     ...(hasEvent ? eventFor(task, object, settings) : {}),
@@ -238,8 +242,8 @@ function transitionOfSeen(task: Task, upstream: UpstreamVideoTask, settings: Cha
     // The response of the create already reports `submitted`.
     return { change: seenChange(task, upstream, settings, { hasEvent: upstream.status !== 'submitted' }) }
   }
-  if (settings.nowMs >= task.deadlineAtMs) return { change: failure(task, TOO_LATE, settings) }
-  const next = rescheduled(task, nextPollAtMs(task, settings), 0)
+  if (isFinal(task, task.deadlineAtMs, settings)) return { change: failure(task, TOO_LATE, settings) }
+  const next = rescheduled(task, nextPollAtMs(task, settings), 0, settings)
   const object = withCallersId(upstream.object, task.upstreamExternalId, task.externalTaskId)
   if (upstream.status !== task.state || object === task.object) return { reschedule: { id: task.id, ...next } }
   // Compared and set like a change of state: it must never replace the object of a later state.
@@ -250,16 +254,16 @@ function transitionOfSeen(task: Task, upstream: UpstreamVideoTask, settings: Cha
 function transitionOfAbsent(task: Task, settings: ChangeSettings): TaskTransition {
   const nextMs = nextPollAtMs(task, settings)
   if (task.state === 'creating') return { change: outcomeUnknown(nextMs, settings) }
-  const isOverdue = settings.nowMs >= task.deadlineAtMs
+  const isOverdue = isFinal(task, task.deadlineAtMs, settings)
   if (task.state === 'unknown') {
     return isOverdue
       ? { change: failure(task, NO_RECORD, settings) }
-      : { reschedule: { id: task.id, ...rescheduled(task, nextMs, task.misses + 1) } }
+      : { reschedule: { id: task.id, ...rescheduled(task, nextMs, task.misses + 1, settings) } }
   }
   const misses = task.misses + 1
   if (misses >= MISSES_UNTIL_GONE) return { change: failure(task, GONE, settings) }
   if (isOverdue) return { change: failure(task, TOO_LATE, settings) }
-  return { reschedule: { id: task.id, ...rescheduled(task, nextMs, misses) } }
+  return { reschedule: { id: task.id, ...rescheduled(task, nextMs, misses, settings) } }
 }
 
 /** Postpones the next poll after one without a result, unless the deadline has passed. */
@@ -268,18 +272,28 @@ function postponed(task: Task, nextMs: number, settings: ChangeSettings): TaskTr
   const endsAtMs = isUnconfirmed(task.state)
     ? Math.max(task.deadlineAtMs, task.createdAtMs + settings.maxAgeMs)
     : task.deadlineAtMs
-  if (settings.nowMs >= endsAtMs) return { change: failure(task, TOO_LATE, settings) }
+  if (isFinal(task, endsAtMs, settings)) return { change: failure(task, TOO_LATE, settings) }
   if (task.state === 'creating') return { change: outcomeUnknown(nextMs, settings) }
-  return { reschedule: { id: task.id, ...rescheduled({ ...task, deadlineAtMs: endsAtMs }, nextMs, task.misses) } }
+  return {
+    reschedule: { id: task.id, ...rescheduled({ ...task, deadlineAtMs: endsAtMs }, nextMs, task.misses, settings) },
+  }
 }
 
-/** The next poll is at the deadline, at the latest. */
+/** The poll planned for the deadline is the last: a task overdue before it, by a clock set forward, is asked once more. */
+const isFinal = ({ nextPollAtMs }: Task, endsAtMs: number, { nowMs }: ChangeSettings): boolean =>
+  nowMs >= endsAtMs && nextPollAtMs >= endsAtMs
+
+/** The next poll is at the deadline, at the latest, as long as that lies ahead. */
+const withinDeadline = (nextMs: number, deadlineAtMs: number, nowMs: number): number =>
+  nowMs < deadlineAtMs ? Math.min(nextMs, deadlineAtMs) : nextMs
+
 const rescheduled = (
   { polls, deadlineAtMs }: Pick<Task, 'polls' | 'deadlineAtMs'>,
   nextMs: number,
   misses: number,
+  { nowMs }: ChangeSettings,
 ) => ({
-  nextPollAtMs: Math.min(nextMs, deadlineAtMs),
+  nextPollAtMs: withinDeadline(nextMs, deadlineAtMs, nowMs),
   polls: polls + 1,
   misses,
 })

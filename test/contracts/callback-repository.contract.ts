@@ -78,6 +78,42 @@ export function describeCallbackRepository(name: string, repositories: () => Rep
       expect(await callbacks.nextDueAtMs()).toBe(START_MS + 10_001)
     })
 
+    it('brings forward what a clock that was set back since has planned, and nothing else', async () => {
+      const { callbacks } = repositories()
+      const HOUR_MS = 3_600_000
+      const due = (hours: number) => someEvent(repositories(), { dueAtMs: START_MS + hours * HOUR_MS })
+      const [soon, first, asked, late, leased] = [await due(0), await due(3), await due(0), await due(0), await due(0)]
+      for (const [{ webhookId }, hours] of [
+        [asked, 20],
+        [late, 30],
+      ] as const) {
+        const nextAttemptAtMs = START_MS + hours * HOUR_MS
+        await callbacks.recordOutcome(webhookId, { outcome: 'retry', nextAttemptAtMs, error: 'HTTP 500' })
+      }
+      const locked = claim({ nowMs: START_MS, lockedUntilMs: START_MS + 9 * HOUR_MS })
+      const others = idsOf(await callbacks.claimDue(locked)).filter((id) => id !== leased.webhookId)
+      for (const webhookId of others) {
+        const outcome = { outcome: 'retry', nextAttemptAtMs: START_MS + 100, error: 'HTTP 500' } as const
+        await callbacks.recordOutcome(webhookId, outcome)
+      }
+      const dueOf = async ({ taskId }: { taskId: string }): Promise<number | undefined> => {
+        const [delivery] = await callbacks.ofTask('key-a', taskId)
+        return delivery?.nextAttemptAtMs === undefined ? undefined : delivery.nextAttemptAtMs - START_MS
+      }
+      const latest = {
+        attemptAtMs: [START_MS + 1000, START_MS + 2 * HOUR_MS],
+        askedAtMs: START_MS + 24 * HOUR_MS,
+        lockedUntilMs: START_MS + HOUR_MS,
+        createdAtMs: START_MS + HOUR_MS,
+      }
+      await callbacks.bringForward(latest)
+      expect(await Promise.all([soon, first, asked, late].map(dueOf))).toEqual([100, 1000, 20 * HOUR_MS, 2 * HOUR_MS])
+      const claimed = idsOf(await callbacks.claimDue(claim({ nowMs: START_MS + HOUR_MS })))
+      expect(claimed.sort()).toEqual([soon, first, leased].map(({ webhookId }) => webhookId).sort())
+      await callbacks.bringForward({ ...latest, createdAtMs: 0 })
+      expect(await dueOf(asked)).toBe(2 * HOUR_MS)
+    })
+
     it('claims no delivery twice for ten concurrent claims, and never more than the requested number', async () => {
       const { callbacks } = repositories()
       for (let index = 0; index < 20; index += 1) await someEvent(repositories())

@@ -4,6 +4,7 @@ import type { CallbackRepository } from '../../src/tasks/callback.repository.js'
 import type {
   ClaimRequest,
   IdempotencyClaim,
+  NewTask,
   Reschedule,
   TaskChange,
   TaskRepository,
@@ -381,6 +382,32 @@ function describeQueue(repositories: () => Repositories): void {
     expect(await tasks.byId(task.id)).toMatchObject({ state: 'creating' })
     await tasks.assignChannel(task.id, 'two')
     expect(await tasks.change(task.id, submitted({ upstreamTaskId: 'twice' }))).toBe(true)
+  })
+
+  it('brings forward what a clock that was set back since has planned, and nothing else', async () => {
+    const { tasks } = repositories()
+    const HOUR_MS = 3_600_000
+    const soon = await someSubmitted(tasks, {}, { nextPollAtMs: START_MS + 1000 })
+    const far = await someSubmitted(tasks, {}, { nextPollAtMs: START_MS + 5 * HOUR_MS })
+    const leased = await someSubmitted(tasks, {}, { nextPollAtMs: START_MS - 1000 })
+    const ended = await someSubmitted(tasks, {}, { state: 'failed', nextPollAtMs: START_MS + 5 * HOUR_MS })
+    expect(idsOf(await tasks.claimDue(claim({ nowMs: START_MS, lockedUntilMs: START_MS + 5 * HOUR_MS })))).toEqual([
+      leased,
+    ])
+    const [creating, stuck] = [START_MS + 2 * HOUR_MS, START_MS + 5 * HOUR_MS].map((lockedUntilMs) =>
+      someTask({ lockedUntilMs }),
+    )
+    for (const task of [creating, stuck]) await tasks.recordIntent(task as NewTask)
+    const latest = { pollAtMs: START_MS + 2000, lockedUntilMs: START_MS + 3000 }
+    await tasks.bringForward({ ...latest, createLockedUntilMs: START_MS + 2 * HOUR_MS })
+    const claimed = async (nowMs: number): Promise<string[]> => idsOf(await tasks.claimDue(claim({ nowMs })))
+    expect(await claimed(START_MS + 1999)).toEqual([soon])
+    expect(await claimed(START_MS + 2000)).toEqual([far])
+    expect(await claimed(START_MS + 3000)).toEqual([leased])
+    expect((await claimed(START_MS + 2 * HOUR_MS)).filter((id) => ![soon, far, leased].includes(id)).sort()).toEqual(
+      [creating?.id, stuck?.id].sort(),
+    )
+    expect((await tasks.byId(ended))?.nextPollAtMs).toBe(START_MS + 5 * HOUR_MS)
   })
 
   it('frees the lease with a change', async () => {

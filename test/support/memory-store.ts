@@ -7,6 +7,7 @@ import {
   type CallbackDelivery,
   type CallbackOutcome,
   CallbackRepository,
+  type LatestCallbackTimes,
 } from '../../src/tasks/callback.repository.js'
 import type { IdempotencyRecord } from '../../src/tasks/task.repository.js'
 
@@ -70,6 +71,21 @@ export class MemoryCallbackRepository extends CallbackRepository {
         row.lockedUntilMs = lockedUntilMs
         return row.delivery
       })
+    })
+  }
+
+  bringForward({ attemptAtMs, askedAtMs, lockedUntilMs, createdAtMs }: LatestCallbackTimes): Promise<void> {
+    return this.store.work(() => {
+      for (const row of this.store.deliveries.values()) {
+        const { attempts, nextAttemptAtMs } = row.delivery
+        if (nextAttemptAtMs === undefined) continue
+        const scheduledMs = attemptAtMs[Math.min(attempts, attemptAtMs.length - 1)] ?? Infinity
+        const isStrict = attempts === 0 || row.delivery.createdAtMs > createdAtMs
+        const latestMs = isStrict ? scheduledMs : Math.max(scheduledMs, askedAtMs)
+        if (nextAttemptAtMs > latestMs || row.lockedUntilMs > lockedUntilMs)
+          row.delivery = { ...row.delivery, nextAttemptAtMs: Math.min(nextAttemptAtMs, scheduledMs) }
+        row.lockedUntilMs = Math.min(row.lockedUntilMs, lockedUntilMs)
+      }
     })
   }
 

@@ -7,6 +7,7 @@ import {
   type IdempotencyClaim,
   type IdempotencyRecord,
   type IntentOutcome,
+  type LatestTimes,
   type NewTask,
   type Reschedule,
   type TaskChange,
@@ -166,6 +167,19 @@ class MemoryTaskRepository extends TaskRepository {
         row.isHastened = false
         return row.task
       })
+    })
+  }
+
+  bringForward({ pollAtMs, lockedUntilMs, createLockedUntilMs }: LatestTimes): Promise<void> {
+    return this.store.work(() => {
+      for (const row of this.rows.all()) {
+        if (isTerminal(row.task.state)) continue
+        const isCreate = row.task.state === 'creating'
+        const latestLockMs = isCreate ? createLockedUntilMs : lockedUntilMs
+        if (row.lockedUntilMs <= latestLockMs && (isCreate || row.task.nextPollAtMs <= pollAtMs)) continue
+        row.task = { ...row.task, nextPollAtMs: Math.min(row.task.nextPollAtMs, pollAtMs) }
+        row.lockedUntilMs = Math.min(row.lockedUntilMs, latestLockMs)
+      }
     })
   }
 
