@@ -59,12 +59,6 @@ export interface ExchangeContext {
   readonly canResend?: boolean
 }
 
-/** On the performance clock; bound an exchange with everything that is sent for it. */
-export interface ExchangeDeadlines {
-  readonly firstByteMs: number
-  readonly deadlineAtMs: number
-}
-
 /** Bytes that may wait for a sink before the upstream is paused. */
 const UNREAD_BYTES = 65_536
 
@@ -75,7 +69,7 @@ const UNREAD_BYTES = 65_536
 export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource {
   connection: Connection | undefined
   /** Sends the request once more, on a new connection; absent where that is not safe, and once it is done. */
-  resend: (() => void) | undefined
+  resend: ((isNewNeeded: true) => void) | undefined
   private controller: Dispatcher.DispatchController | undefined
   /** Of a request that was sent before. */
   private firstError: Error | undefined
@@ -88,17 +82,19 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
   /** From dispatch to the first byte. */
   private waitMs = 0
   private outcome: { readonly error?: GatewayError } | undefined
-  private readonly startedAtMs = performance.now()
+  readonly startedAtMs = performance.now()
   private readonly removeAbortListener: () => void
   private readonly totalTimer: NodeJS.Timeout
 
   constructor(
     private readonly context: ExchangeContext,
-    private readonly deadlines: ExchangeDeadlines,
+    /** On the performance clock; with `firstByteMs` it bounds everything that is sent for the exchange. */
+    deadlineAtMs: number,
+    private readonly firstByteMs: number,
     private readonly onResponse: (response: UpstreamResponse) => void,
     private readonly onFailure: (error: GatewayError) => void,
   ) {
-    const remainingMs = Math.max(1, deadlines.deadlineAtMs - this.startedAtMs)
+    const remainingMs = Math.max(1, deadlineAtMs - this.startedAtMs)
     this.totalTimer = setTimeout(() => {
       this.abandon(tooLong())
     }, remainingMs)
@@ -122,7 +118,7 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
       this.boundAnnouncements()
       return
     }
-    clearTimeout(this.informationalTimer)
+    if (this.informationalTimer !== undefined) clearTimeout(this.informationalTimer)
     this.connection?.announce(headers['keep-alive'])
     this.hasResponded = true
     this.recordResponse(status, headers)
@@ -142,8 +138,9 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
   }
 
   onResponseEnd(): void {
-    this.connection?.end(performance.now())
-    this.finish({})
+    const nowMs = performance.now()
+    this.connection?.end(nowMs)
+    this.finish({}, nowMs)
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
@@ -155,7 +152,7 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
       this.controller = undefined
       // After undici has dealt with the connection.
       process.nextTick(() => {
-        if (this.outcome === undefined) resend()
+        if (this.outcome === undefined) resend(true)
       })
       return
     }
@@ -164,7 +161,7 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
 
   /** For what is left to be sent. */
   get firstByteLeftMs(): number {
-    return Math.floor(this.deadlines.firstByteMs - (performance.now() - this.startedAtMs))
+    return Math.floor(this.firstByteMs - (performance.now() - this.startedAtMs))
   }
 
   get complete(): Buffer | undefined {
@@ -220,14 +217,14 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
     this.controller?.abort(error)
   }
 
-  private finish(outcome: { readonly error?: GatewayError }): void {
+  private finish(outcome: { readonly error?: GatewayError }, nowMs = performance.now()): void {
     if (this.outcome !== undefined) return
     this.outcome = outcome
     clearTimeout(this.totalTimer)
-    clearTimeout(this.informationalTimer)
+    if (this.informationalTimer !== undefined) clearTimeout(this.informationalTimer)
     this.removeAbortListener()
     const { record } = this.context
-    record.upstreamMs += performance.now() - this.startedAtMs
+    record.upstreamMs += nowMs - this.startedAtMs
     record.openWaitMs -= this.waitMs
     if (!this.hasResponded) this.onFailure(outcome.error ?? noResponse())
     else if (this.sink !== undefined) this.deliver(outcome)

@@ -249,7 +249,7 @@ export class SafeFetchClient implements OnModuleInit, OnApplicationShutdown {
         reject(error)
         void client.destroy()
       }
-      const exchange = new UpstreamExchange(context, { firstByteMs, deadlineAtMs }, resolve, fail)
+      const exchange = new UpstreamExchange(context, deadlineAtMs, firstByteMs, resolve, fail)
       const options: ExchangeOptions = {
         method: outgoing.method,
         path: url.pathname + url.search,

@@ -43,18 +43,16 @@ export class UpstreamClient implements OnApplicationShutdown {
   ): Promise<UpstreamResponse> {
     context.disconnect.throwIfAborted()
     return new Promise((resolve, reject) => {
-      const { firstByteMs } = target.timeouts
       const settle = (response: UpstreamResponse): void => {
         resolve(withoutEncodings(response))
       }
-      const exchange = new UpstreamExchange(context, { firstByteMs, deadlineAtMs }, settle, reject)
+      const exchange = new UpstreamExchange(context, deadlineAtMs, target.timeouts.firstByteMs, settle, reject)
       const pool = this.poolOf(target)
-      if (context.canResend === true) {
-        exchange.resend = () => {
-          pool.dispatch(optionsOf(request, target, exchange, context, true), exchange)
-        }
+      const dispatch = (isNewNeeded: boolean): void => {
+        pool.dispatch(optionsOf(request, target, exchange, context, isNewNeeded), exchange)
       }
-      pool.dispatch(optionsOf(request, target, exchange, context, false), exchange)
+      if (context.canResend === true) exchange.resend = dispatch
+      dispatch(false)
     })
   }
 
@@ -82,18 +80,20 @@ export class UpstreamClient implements OnApplicationShutdown {
   }
 }
 
+const NO_ENCODING: readonly string[] = ['accept-encoding', 'identity']
+
 function optionsOf(
   { method, path, headers, body }: UpstreamRequest,
   { pathPrefix, timeouts }: UpstreamTarget,
   exchange: UpstreamExchange,
-  { traceHeaders = [] }: ExchangeContext,
+  { traceHeaders }: ExchangeContext,
   isNewNeeded: boolean,
 ): ExchangeOptions {
   return {
     method,
     path: pathPrefix + path,
     // Without the header, any encoding would do (RFC 9110, section 12.5.3).
-    headers: [...headers, 'accept-encoding', 'identity', ...traceHeaders],
+    headers: traceHeaders === undefined ? headers.concat(NO_ENCODING) : headers.concat(NO_ENCODING, traceHeaders),
     body: typeof body === 'function' ? body() : (body ?? null),
     headersTimeout: isNewNeeded ? Math.max(1, exchange.firstByteLeftMs) : timeouts.firstByteMs,
     bodyTimeout: timeouts.idleMs,
