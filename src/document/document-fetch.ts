@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { Transform, Writable } from 'node:stream'
+import { type Readable, Transform, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { types } from 'node:util'
 import { Injectable } from '@nestjs/common'
