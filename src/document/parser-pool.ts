@@ -159,7 +159,7 @@ export class ParserPool extends DocumentParser implements OnApplicationBootstrap
   /** Says at start what the host does not give: a document that broke the engine could do it. */
   onApplicationBootstrap(): void {
     const { missing } = confinement()
-    if (missing.length > 0) this.logger.warn({ missing }, 'processes that read documents are not wholly confined')
+    if (missing.length > 0) this.logger.info({ missing }, 'processes that read documents are not wholly confined')
   }
 
   /** Called after all requests have ended: documents still being read have no waiting request. */
