@@ -192,6 +192,9 @@ function requestStart(parts: RequestStartParts): RequestStart {
       if (isOver) return
       isOver = true
       if (!response.writableFinished && response.statusCode !== SWITCHING_PROTOCOLS) call.disconnect.abort()
+      call.disconnect.whenReleased(settle)
+    }
+    const settle = (): void => {
       settleUsage(call.log)
       const outcome = outcomeOf(call, response)
       if (outcome.status >= FIRST_ERROR_STATUS) {

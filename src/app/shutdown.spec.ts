@@ -1,11 +1,15 @@
 import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { type BeforeApplicationShutdown, type INestApplication, Injectable, type OnModuleDestroy } from '@nestjs/common'
 import { Test } from '@nestjs/testing'
 import { eventually } from '../../test/support/eventually.js'
+import { newCall } from '../../test/support/raw-upstream.js'
 import { createLogging } from '../observability/logger.js'
 import { Readiness } from '../observability/readiness.js'
+import { RequestHooks } from '../observability/request-hooks.js'
 import { GatewayHttpAdapter } from '../server/http-adapter.js'
 import type { UpgradableServer } from '../server/upgrade.js'
 import { drain, type ShutdownOptions } from './shutdown.js'
@@ -37,7 +41,7 @@ let said: string[]
 let exits: unknown[]
 
 beforeEach(async () => {
-  const module = await Test.createTestingModule({ providers: [Readiness, SlowWork] }).compile()
+  const module = await Test.createTestingModule({ providers: [Readiness, RequestHooks, SlowWork] }).compile()
   application = module.createNestApplication(new GatewayHttpAdapter(() => false), { logger: false })
   await application.listen(0, '127.0.0.1')
   work = application.get(SlowWork)
@@ -123,6 +127,20 @@ describe('A process that is told to stop', () => {
     expect(exits).toEqual([0])
     expect(said).toEqual(['draining', 'work in the background does not end: it is cut', 'stopped'])
     client.destroy()
+  })
+
+  it('waits for what a caller has used who has left', async () => {
+    const hooks = application.get(RequestHooks)
+    const call = newCall()
+    hooks.begun(call, {} as IncomingMessage)
+    work.end()
+    const ended = drained({ lastWorkMs: 10_000 })
+    await once(application.getHttpServer() as UpgradableServer, 'close')
+    await nextTurn()
+    expect([work.isTold, exits]).toEqual([false, []])
+    hooks.over(call, { status: 499, left: true, totalMs: 1, gatewayMs: 1 })
+    await ended
+    expect([work.isTold, exits]).toEqual([true, [0]])
   })
 
   it('ends although something fails at the end', async () => {

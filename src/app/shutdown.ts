@@ -4,7 +4,9 @@ import type { TimeoutsSection } from '../config/settings.js'
 import { settledWithin } from '../core/time.js'
 import type { Logger } from '../observability/logger.js'
 import { Readiness } from '../observability/readiness.js'
+import { RequestHooks } from '../observability/request-hooks.js'
 import type { UpgradableServer } from '../server/upgrade.js'
+import { READ_ON_MS } from '../upstream/sse-relay.js'
 
 const IDLE_SWEEP_MS = 50
 
@@ -62,7 +64,10 @@ export async function drain(application: INestApplication, signal: string, optio
     server.closeAllRequests()
     readiness.markGraceOver()
   }
-  const lastWork = closed.then(() => stopWork(application, options))
+  // Upstreams may still be saying what callers have used who have left.
+  const lastWork = closed
+    .then(() => settledWithin(application.get(RequestHooks).whenIdle(), READ_ON_MS))
+    .then(() => stopWork(application, options))
   const isOver = await settledWithin(lastWork, lastWorkMs)
   if (!isOver) logger.warn({ waitedMs: lastWorkMs }, 'work in the background does not end: it is cut')
   logger.info('stopped')

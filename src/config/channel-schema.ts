@@ -3,6 +3,7 @@ import { isMap } from './faults.js'
 import { MODEL_CLASS_NAMES } from './model-classes.js'
 import {
   address,
+  boolean,
   bothValid,
   type DeepReadonly,
   distinct,
@@ -174,6 +175,9 @@ const modelRow = (providers: readonly ProviderSettings[]) =>
       .refine(isNonEmpty, 'must name at least one provider')
       .meta({ type: 'list of providers' })
       .describe('Whose channels may serve it'),
+    reasons: boolean
+      .exactOptional()
+      .describe('Whether it thinks without showing it; absent = learned. See [limits](limits.md#client-disconnects)'),
   })
 
 export type ModelRow = DeepReadonly<z.output<ReturnType<typeof modelRow>>>

@@ -6,6 +6,8 @@ export interface ByteSink {
   data(chunk: Buffer): void
   end(): void
   fail(error: GatewayError): void
+  /** Asked once, when the caller has left: whether what is still to come is needed all the same. Absent = no. */
+  readOn?(): boolean
 }
 
 /**

@@ -13,6 +13,8 @@ import type { MemoryLease, Quota } from './quota.js'
 export class ClientDisconnect {
   private listeners: (() => void)[] = []
   private isAborted = false
+  private holds = 0
+  private releaseListener: (() => void) | undefined
 
   get aborted(): boolean {
     return this.isAborted
@@ -30,6 +32,23 @@ export class ClientDisconnect {
       if (this.listeners.length === 1 && this.listeners[0] === listener) this.listeners.pop()
       else this.listeners = this.listeners.filter((other) => other !== listener)
     }
+  }
+
+  /**
+   * Called by a listener of `onAbort` whose work goes on for a moment: until the function returned is called, once, what
+   * the request has used is not known.
+   */
+  hold(): () => void {
+    this.holds++
+    return () => {
+      if (--this.holds === 0) this.releaseListener?.()
+    }
+  }
+
+  /** Calls back once nothing is held, at once where nothing is. One listener alone. */
+  whenReleased(listener: () => void): void {
+    if (this.holds === 0) listener()
+    else this.releaseListener = listener
   }
 
   /** Called before work of which the caller would see nothing. */
@@ -99,6 +118,8 @@ export class AttemptRecord extends ExchangeRecord {
 export class RequestLog {
   model: string | undefined = undefined
   modelClass: ModelClass | undefined = undefined
+  /** Whether the answer may hold thoughts that are not shown, whose tokens cannot be counted; undefined = not known. */
+  reasons: boolean | undefined = undefined
   channelId: string | undefined = undefined
   /** Every attempt, in order; the last one may still be under way. */
   readonly attempts: AttemptRecord[] = []

@@ -89,6 +89,13 @@ function countOutputDetails(units: Units, counts: Counts): void {
   put(counts, 'reasoningTokens', count(details['reasoning_tokens']) ?? count(details['thinking_tokens']))
 }
 
+/** Of figures that an upstream has reported; undefined where it tells none apart. */
+export function reasoningTokensOf(units: Units): number | undefined {
+  const counts: Counts = {}
+  countOutputDetails(units, counts)
+  return counts.reasoningTokens
+}
+
 const count = (value: number | Units | undefined): number | undefined =>
   typeof value === 'number' && value >= 0 && value < Infinity ? value : undefined
 

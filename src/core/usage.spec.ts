@@ -251,11 +251,13 @@ describe('What was used, whatever the upstream calls it', () => {
 
 const ERROR_MARK = Buffer.from('data: { "error"')
 
-function counted(...regions: string[]): number {
+function counterOf(...regions: string[]): DeltaCounter {
   const counter = new DeltaCounter()
   for (const region of regions) readLines(Buffer.from(region), ERROR_MARK, counter)
-  return counter.count
+  return counter
 }
+
+const counted = (...regions: string[]): number => counterOf(...regions).pieces
 
 const frame = (json: string): string => `data: ${json}\n\n`
 const chunk = (delta: string, index = 0): string =>
@@ -332,5 +334,74 @@ describe('A piece of an answer in an event stream', () => {
         expect(counted(stream)).toBe(deltas.filter(({ content = '' }) => content !== '').length)
       }),
     )
+  })
+})
+
+/** As some upstreams write JSON: nothing in it but ASCII. */
+const ascii = (json: string): string =>
+  json.replaceAll(/[^\x20-\x7e]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+
+describe('The tokens of an event stream', () => {
+  const words = 'four thousand words '.repeat(1000)
+
+  it.each([
+    ['a text', { content: words }, words.length / 4],
+    ['a text beside its role', { role: 'assistant', content: words }, words.length / 4],
+    ['thoughts that are shown', { content: null, reasoning_content: words }, words.length / 4],
+    ['text and thoughts together', { content: words, reasoning: words }, words.length / 2],
+    ['the text of messages', { type: 'text_delta', text: words }, words.length / 4],
+    [
+      'the arguments of a tool',
+      { tool_calls: [{ index: 0, id: words, function: { arguments: words } }] },
+      words.length / 4,
+    ],
+    [
+      'a list of texts',
+      {
+        content: [
+          { type: 'text', text: words },
+          { type: 'text', text: words },
+        ],
+      },
+      words.length / 2,
+    ],
+    ['spoken audio, 50 ms to a token', { audio: { data: 'A'.repeat(32_000) } }, 10],
+    ['no signature', { type: 'signature_delta', signature: words }, 0],
+  ])('are a quarter of the bytes of its text, however few frames it came in: %s', (_what, delta, tokens) => {
+    expect(counterOf(chunk(JSON.stringify(delta))).count).toBe(tokens)
+    expect(counterOf(chunk(JSON.stringify(delta, undefined, 1).replaceAll('\n', ' '))).count).toBe(tokens)
+    // Behind one whose place was learned.
+    expect(counterOf(chunk('{}') + chunk(JSON.stringify(delta))).count).toBe(tokens)
+  })
+
+  it('are the frames of a text of which each holds about one, in any language', () => {
+    const texts = ['a', ' tokens', ' information', ' пример', '日本', '\n\n']
+    expect(counterOf(...texts.map((content) => chunk(JSON.stringify({ content })))).count).toBe(texts.length)
+  })
+
+  it('are as many whatever a text is cut into, its alphabet and its spelling', () => {
+    const piece = fc.string({
+      unit: fc.constantFrom('a', ' ', '"', '\\', '\n', 'é', '日', '🎉', '\u0001'),
+      maxLength: 300,
+    })
+    const deltas = fc.array(fc.record({ content: piece }))
+    fc.assert(
+      fc.property(deltas, fc.boolean(), (pieces, isAscii) => {
+        const texts = pieces.map((each) => JSON.stringify(each))
+        const stream = texts.map((text) => chunk(isAscii ? ascii(text) : text)).join('')
+        const bytes = Buffer.byteLength(pieces.map(({ content }) => content).join(''))
+        const frames = pieces.filter(({ content }) => content !== '').length
+        expect(counterOf(stream).count).toBe(bytes > 8 * frames ? Math.ceil(bytes / 4) : frames)
+      }),
+    )
+  })
+
+  it('are those before a checkpoint once it is rolled back', () => {
+    const counter = counterOf(chunk(JSON.stringify({ content: words })))
+    counter.checkpoint()
+    readLines(Buffer.from(chunk(JSON.stringify({ content: words }))), ERROR_MARK, counter)
+    expect(counter.count).toBe(words.length / 2)
+    counter.rollBack()
+    expect(counter.count).toBe(words.length / 4)
   })
 })

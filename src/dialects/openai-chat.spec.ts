@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import type { Usage } from '../core/request-context.js'
-import { ChatUsageEstimator, ChatUsageFilter, estimatePromptTokens, ResponseEstimate } from './openai-chat.js'
+import { ChatUsageFilter } from './chat-usage.js'
+import { ChatUsageEstimator, estimatePromptTokens, ResponseEstimate } from './openai-chat.js'
 
 const countOf = (value: unknown): number => new ResponseEstimate(Buffer.from(JSON.stringify(value))).count
 const answer = (...messages: readonly object[]): object => ({ choices: messages.map((message) => ({ message })) })

@@ -159,6 +159,15 @@ const PADDING = 0x3d
 export class AudioCounter implements FrameCounter {
   /** Bytes. */
   count = 0
+  private countBefore = 0
+
+  checkpoint(): void {
+    this.countBefore = this.count
+  }
+
+  rollBack(): void {
+    this.count = this.countBefore
+  }
 
   line(bytes: Buffer, start: number, end: number): void {
     if (bytes[start] !== LOWER_D) return

@@ -1,17 +1,9 @@
 import type { EstimatedUse, TokensAndAudio } from '../core/quota.js'
+import { Media, SHORTEST_MEDIUM_CHARACTERS, TOKENS_PER_MEDIUM } from '../core/token-counter.js'
+import { isRecord } from '../core/validation-rules.js'
 
 /** Rule of thumb of all tokenizers, for JSON text. */
 export const BYTES_PER_TOKEN = 4
-
-/** Images and audio come as Base64, which is not tokenized as text. */
-export const TOKENS_PER_MEDIUM = 1000
-export const SHORTEST_MEDIUM_CHARACTERS = 1024
-const JUDGED_CHARACTERS = 256
-const BASE64 = /^[\w+/-]+={0,2}$/
-const DATA_URL = /^data:[\w.+-]+\/[\w.+-]+(?:;[\w.+=-]+)*;base64,/
-
-/** Fields that may hold Base64; all others are counted as text. */
-const MEDIUM_FIELDS: ReadonlySet<string> = new Set(['url', 'image_url', 'data', 'file_data'])
 
 /** No model responds with more; a caller may request any number. */
 const MAXIMUM_OUTPUT_TOKENS = 1_000_000
@@ -31,8 +23,20 @@ const AUDIO_TOKENS_PER_MINUTE = 1000
 
 type Fields = Readonly<Record<string, unknown>>
 
+/** How requests ask a model to think, in the dialects of several vendors. */
+const REASONING_FIELDS = ['reasoning_effort', 'reasoning', 'thinking', 'enable_thinking'] as const
+const NO_REASONING: ReadonlySet<unknown> = new Set([undefined, null, false, 'none', 'disabled'])
+
 /** What the estimate of a chat request reads beside its messages. */
-export const ESTIMATED_FIELDS = ['system', 'max_tokens', 'max_completion_tokens', 'n'] as const
+export const ESTIMATED_FIELDS = ['system', 'max_tokens', 'max_completion_tokens', 'n', ...REASONING_FIELDS] as const
+
+/** Whether a request says that its model is to think. What it says nothing of, the model decides. */
+export function asksForReasoning(fields: object): boolean {
+  return REASONING_FIELDS.some((name) => {
+    const value = (fields as Fields)[name]
+    return !NO_REASONING.has(isRecord(value) && typeof value['type'] === 'string' ? value['type'] : value)
+  })
+}
 
 /**
  * Maximum use of a chat request: its text, and the requested maximum of tokens for each choice. Without a maximum only
@@ -75,28 +79,4 @@ export function estimateRecording(
 function boundedCount(value: unknown, fallback: number, maximum: number): number {
   if (typeof value !== 'number' || !(value > 0)) return fallback
   return Math.min(maximum, Math.ceil(value))
-}
-
-/** Counts images and audio in a request. */
-class Media {
-  count = 0
-  characters = 0
-
-  find(value: unknown): void {
-    if (typeof value !== 'object' || value === null) return
-    for (const [name, member] of Object.entries(value as Fields)) {
-      if (typeof member !== 'string') this.find(member)
-      else if (MEDIUM_FIELDS.has(name) && isMedium(member, name, value as Fields)) {
-        this.count++
-        this.characters += member.length
-      }
-    }
-  }
-}
-
-/** Data URLs, and `data` in Base64 unless its type is text. */
-function isMedium(text: string, name: string, { type }: Fields): boolean {
-  if (text.length < SHORTEST_MEDIUM_CHARACTERS) return false
-  const start = text.slice(0, JUDGED_CHARACTERS)
-  return DATA_URL.test(start) || (name === 'data' && type !== 'text' && BASE64.test(start))
 }

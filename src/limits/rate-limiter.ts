@@ -2,11 +2,13 @@ import { randomBytes } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { Inject, Injectable, Module, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
+import { LRUCache } from 'lru-cache'
 import type { GatewayConfig, KeyLimits, RedisSection } from '../config/settings.js'
 import type { WorkerCount } from '../config/value-types.js'
 import { type Caller, ownerOf } from '../core/caller.js'
 import { LIMIT_NAMES, type LimitName } from '../core/quota.js'
-import type { RequestContext } from '../core/request-context.js'
+import type { RequestContext, RequestLog } from '../core/request-context.js'
+import { reasoningTokensOf } from '../core/usage-record.js'
 import type { Logger } from '../observability/logger.js'
 import { byLabel, Metrics, registerCounter, registerGauge, single } from '../observability/metrics.js'
 import { LOGGER } from '../observability/observability.module.js'
@@ -162,6 +164,7 @@ export class RateLimiter implements OnModuleInit, OnApplicationShutdown {
   private readonly idPrefix = `${randomBytes(8).toString('hex')}:`
   private count = 0
   private readonly scopes = new LimitScopes()
+  private readonly reasoning = new ReasoningModels()
   /** Limits of keys that have none of their own. */
   private defaultLimits: KeyLimits | undefined
   private quotaSettings: QuotaSettings
@@ -188,6 +191,7 @@ export class RateLimiter implements OnModuleInit, OnApplicationShutdown {
       this.keyLimiters = new WeakMap()
     })
     hooks.onFinished((call, outcome) => {
+      this.reasoning.learn(call.log)
       if (call.quota instanceof RequestQuota) call.quota.end(outcome)
     })
   }
@@ -240,7 +244,11 @@ export class RateLimiter implements OnModuleInit, OnApplicationShutdown {
   }
 
   private quotaSettingsOf({ auth: { expectedOutputTokens } }: GatewayConfig): QuotaSettings {
-    return { countRefusal: this.metrics.countRefusal, expectedOutputTokens }
+    return {
+      countRefusal: this.metrics.countRefusal,
+      expectedOutputTokens,
+      mayHideTokens: this.reasoning.mayHideTokens,
+    }
   }
 
   /** Whether limits are at present counted for all replicas together. */
@@ -248,6 +256,33 @@ export class RateLimiter implements OnModuleInit, OnApplicationShutdown {
     return this.store.isShared && !this.store.isUnavailable()
   }
 }
+
+/** Models, by channel, of which it is remembered whether they think. */
+const MAXIMUM_MODELS = 1_000
+
+/**
+ * Which models think without showing it: their figures tell, where neither the catalogue nor the request does. Of one that has told
+ * no figures yet it is assumed.
+ */
+export class ReasoningModels {
+  private readonly seen = new LRUCache<string, boolean>({ max: MAXIMUM_MODELS })
+
+  readonly mayHideTokens = (log: RequestLog): boolean => {
+    if (log.reasons === true) return true
+    return this.seen.get(modelKey(log)) ?? log.reasons === undefined
+  }
+
+  /** Learns from the figures of a request that is over. */
+  learn(log: RequestLog): void {
+    const { usage, reasons } = log
+    if (usage === undefined || usage.estimated || reasons === true) return
+    const hasReasoned = (reasoningTokensOf(usage.units) ?? 0) > 0
+    if (hasReasoned || (reasons === undefined && !this.seen.has(modelKey(log))))
+      this.seen.set(modelKey(log), hasReasoned)
+  }
+}
+
+const modelKey = ({ channelId = '', model = '' }: RequestLog): string => `${channelId} ${model.slice(0, 256)}`
 
 const processesOf = (workers: WorkerCount): number => (workers === 'auto' ? availableParallelism() : workers)
 

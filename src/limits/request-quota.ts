@@ -9,7 +9,7 @@ import type {
   TokensAndAudio,
   Reservation,
 } from '../core/quota.js'
-import { type RequestContext, clientDisconnected } from '../core/request-context.js'
+import { type RequestContext, type RequestLog, clientDisconnected } from '../core/request-context.js'
 import type { RequestOutcome } from '../observability/request-hooks.js'
 import type { Addition, MaybePromise } from './counters.js'
 import type { KeyLimiter } from './key-limiter.js'
@@ -28,6 +28,8 @@ export interface QuotaSettings {
   readonly countRefusal: (name: LimitName) => void
   /** Tokens reserved for each response without a maximum. */
   readonly expectedOutputTokens: number
+  /** Whether the model thinks without showing it. */
+  readonly mayHideTokens: (log: RequestLog) => boolean
 }
 
 /**
@@ -109,7 +111,15 @@ export class RequestQuota implements Quota {
     this.isOver = true
     this.release()
     this.work?.end()
-    if (!this.hasConsumed) this.reservation.settle(usedBy(this.call, outcome, this.reservation.hasAudio))
+    if (this.hasConsumed) return
+    const { reservation, call } = this
+    this.reservation.settle(
+      usedBy(call, outcome, {
+        tokens: reservation.requested('tokensPerMinute'),
+        hasAudio: reservation.hasAudio,
+        mayHideTokens: this.settings.mayHideTokens(call.log),
+      }),
+    )
   }
 
   private entered(request: Addition | undefined, hasSlot: boolean, hasSession: boolean, isSession: boolean): true {

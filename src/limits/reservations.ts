@@ -11,15 +11,24 @@ const ERRORS_FROM = 400
 /** Seconds of audio in a speech response: counted by the gateway, and not billed. */
 const SPOKEN = 'spoken_seconds'
 
+/** What the reservation of a finished request was, and whether its answer may hold more tokens than could be counted. */
+interface Reserved {
+  readonly tokens: number
+  /** Seconds are limited. */
+  readonly hasAudio: boolean
+  readonly mayHideTokens: boolean
+}
+
 /**
  * What a finished request has used. A unit without reported usage is absent if the reservation stands for it (the response
  * was complete or in transfer, or the client disconnected while the upstream worked), and 0 if the request was not
- * served. `hasAudio`: seconds are limited.
+ * served. A client that disconnects before the figures has used its reservation, or what was counted if that is more, where an
+ * answer may hold tokens that cannot be counted.
  */
 export function usedBy(
   { log, disconnect }: RequestContext,
   outcome: RequestOutcome,
-  hasAudio: boolean,
+  { tokens, hasAudio, mayHideTokens }: Reserved,
 ): TokensAndAudio {
   const hasFailed = !outcome.left && outcome.status >= ERRORS_FROM
   if (hasFailed || log.attempts.length === 0) return NOTHING
@@ -27,7 +36,8 @@ export function usedBy(
   const audioSeconds = hasAudio ? (known.audioSeconds ?? countedSeconds(log)) : undefined
   const isPaid = disconnect.aborted ? log.bytesOut > 0 || (outcome.left && wasAtWork(log)) : log.failure === undefined
   if (!isPaid) return { tokens: known.tokens ?? 0, audioSeconds: audioSeconds ?? 0 }
-  return { tokens: outcome.left && lacksResponse(log) ? undefined : known.tokens, audioSeconds }
+  const isUncounted = outcome.left && (lacksResponse(log) || (mayHideTokens && log.usage?.estimated === true))
+  return { tokens: isUncounted && (known.tokens ?? 0) <= tokens ? undefined : known.tokens, audioSeconds }
 }
 
 const NOTHING: TokensAndAudio = { tokens: 0, audioSeconds: 0 }

@@ -3,6 +3,7 @@ import type { ProviderResponse } from '../core/byte-stream.js'
 import { GatewayError } from '../core/errors.js'
 import type { JsonBody } from '../core/json-body.js'
 import type { RequestContext } from '../core/request-context.js'
+import { asksForReasoning } from '../limits/estimate-usage.js'
 import type { MessagesProvider } from '../providers/contract.js'
 import { ProviderRouter, type Route } from '../routing/router.js'
 import type { CountTokensRequestDto, MessagesHeaders, MessagesRequestDto, Thinking } from './messages.dto.js'
@@ -49,6 +50,7 @@ export class MessagesService {
   ): Promise<ProviderResponse> {
     const { model, thinking, max_tokens: maximumTokens } = body.fields
     assertThinkingBudget(thinking, maximumTokens, headers.beta)
+    if (asksForReasoning(body.fields)) call.log.reasons = true
     const estimatedUse = call.quota === undefined ? undefined : MESSAGES.estimate(body.bytes.length, body.fields)
     return this.route(model, call).attempt(call, { ...POLICY, estimatedUse }, (provider, context) =>
       provider.create({ body, ...headers }, context),

@@ -26,6 +26,8 @@ type StartedListener = (call: RequestContext, request: IncomingMessage) => void
 export class RequestHooks {
   private readonly finishedListeners: FinishedListener[] = []
   private readonly startedListeners: StartedListener[] = []
+  private underWay = 0
+  private idleListeners: (() => void)[] = []
 
   onFinished(listener: FinishedListener): void {
     this.finishedListeners.push(listener)
@@ -37,6 +39,7 @@ export class RequestHooks {
 
   /** Calls every listener, even if another throws. */
   begun(call: RequestContext, request: IncomingMessage): void {
+    this.underWay++
     for (const listener of this.startedListeners) {
       try {
         listener(call, request)
@@ -55,6 +58,15 @@ export class RequestHooks {
         continue
       }
     }
+    if (--this.underWay === 0) for (const listener of this.idleListeners.splice(0)) listener()
+  }
+
+  /** Resolves once every request that has begun is over. That may be a moment after its connection is closed. */
+  whenIdle(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.underWay === 0) resolve()
+      else this.idleListeners.push(resolve)
+    })
   }
 }
 

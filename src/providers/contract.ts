@@ -265,4 +265,6 @@ export interface ProviderManifest extends ProviderSettings {
   readonly defaultModelClass: ModelClass
   /** Public identifiers for the built-in catalogue, so that a user of an official SDK needs no configuration. */
   readonly models: Readonly<Partial<Record<ModelClass, readonly string[]>>>
+  /** Those of them that think without showing it, unless they are asked not to. */
+  readonly reasoningModels?: readonly string[]
 }

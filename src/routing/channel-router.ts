@@ -45,6 +45,9 @@ export class ChannelMetrics {
   }
 }
 
+/** Of models that write. */
+const THINKING_CAPABILITIES: ReadonlySet<Capability> = new Set<Capability>(['chat', 'messages'])
+
 /** Routes by the model catalogue and the channels of the current configuration; rebuilt at once on reload. */
 @Injectable()
 export class ChannelRouter extends ProviderRouter {
@@ -86,6 +89,7 @@ export class ChannelRouter extends ProviderRouter {
       [candidate(first), ...others.map(candidate)],
       this.health,
       this.budget,
+      THINKING_CAPABILITIES.has(capability) ? row?.reasons : false,
     )
   }
 
@@ -107,7 +111,7 @@ export class ChannelRouter extends ProviderRouter {
     }))
     if (first === undefined && able.length > 0) throw keyNotAccepted()
     if (first === undefined) return undefined
-    return new RoutedRequest(classOn(first.channel, undefined), '', [first, ...others], this.health, this.budget)
+    return new RoutedRequest(classOn(first.channel, undefined), '', [first, ...others], this.health, this.budget, false)
   }
 
   models(caller: Caller): readonly ListedModel[] {

@@ -51,11 +51,18 @@ function targetOf({ id, baseUrl, timeouts }: ChannelConfig): UpstreamTarget {
   return { poolKey: `${id} ${url.origin} ${timeouts.connectMs}`, origin: url.origin, pathPrefix, timeouts }
 }
 
-type ModelsOfProvider = Pick<ProviderManifest, 'name' | 'models'>
+type ModelsOfProvider = Pick<ProviderManifest, 'name' | 'models' | 'reasoningModels'>
 
-const rowsOf = ({ name, models }: ModelsOfProvider): ModelRow[] =>
+const WRITING_CLASSES: ReadonlySet<ModelClass> = new Set<ModelClass>(['chat', 'chat-audio', 'messages'])
+
+const rowsOf = ({ name, models, reasoningModels = [] }: ModelsOfProvider): ModelRow[] =>
   MODEL_CLASS_NAMES.flatMap((modelClass) =>
-    (models[modelClass] ?? []).map((id) => ({ id, class: modelClass, providers: [name] })),
+    (models[modelClass] ?? []).map((id) => ({
+      id,
+      class: modelClass,
+      providers: [name],
+      ...(WRITING_CLASSES.has(modelClass) ? { reasons: reasoningModels.includes(id) } : {}),
+    })),
   )
 
 /** Throws for manifests that contradict each other: two of one name, or one model of two classes. */

@@ -4,6 +4,7 @@ import type { EndpointSpec } from '../core/endpoint.js'
 import type { JsonBody, ModelFields } from '../core/json-body.js'
 import type { EstimatedUse } from '../core/quota.js'
 import type { RequestContext } from '../core/request-context.js'
+import { asksForReasoning } from '../limits/estimate-usage.js'
 import type { Capability, JsonProvider, ProviderOf } from '../providers/contract.js'
 import { ProviderRouter, type Route } from './router.js'
 
@@ -34,6 +35,7 @@ export class JsonRelayService {
   ): Promise<ProviderResponse> {
     const { model } = body.fields
     call.log.model = model
+    if (asksForReasoning(body.fields)) call.log.reasons = true
     const route: Route<JsonProvider> = this.router.route(capability, model, call.caller)
     const estimatedUse = call.quota === undefined ? undefined : estimate(body.bytes.length, body.fields)
     return route.attempt(call, { canRetryAfterSend: true, estimatedUse }, (provider, context) =>

@@ -87,6 +87,8 @@ export class RoutedRequest<Provider> implements Route<Provider> {
     private readonly candidates: readonly [Candidate<Provider>, ...Candidate<Provider>[]],
     private readonly health: Pick<ChannelHealth, 'begin' | 'stateOf'>,
     private readonly budget: RetryBudget,
+    /** As `RequestLog.reasons`, unless the request asks for thoughts. */
+    private readonly reasons: boolean | undefined,
   ) {}
 
   async attempt<Result>(
@@ -146,6 +148,7 @@ export class RoutedRequest<Provider> implements Route<Provider> {
     run: (provider: Provider, context: AttemptContext) => Promise<Result>,
   ): Promise<Result> {
     call.log.modelClass = this.modelClass
+    call.log.reasons ??= this.reasons
     call.log.channelId = channel.id
     const record = new AttemptRecord(channel.id, terms.startedAtMs)
     call.log.attempts.push(record)
@@ -197,7 +200,7 @@ export class ChannelRoute<Provider> extends RoutedRequest<Provider> implements P
   readonly options: Readonly<Record<string, unknown>>
 
   constructor(channel: Channel, provider: Provider, health: ChannelHealth, budget: RetryBudget) {
-    super(classOn(channel, undefined), '', [{ channel, provider }], new HealthOfReads(health), budget)
+    super(classOn(channel, undefined), '', [{ channel, provider }], new HealthOfReads(health), budget, false)
     this.channelId = channel.id
     this.options = channel.config.options
   }

@@ -64,7 +64,7 @@ const UNREAD_BYTES = 65_536
 
 /**
  * One request to one upstream: undici's handler, and the source of the response body. Aborts the upstream request when
- * the client disconnects or the total deadline passes.
+ * the client disconnects, unless the sink reads on, or the total deadline passes.
  */
 export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource {
   connection: Connection | undefined
@@ -84,6 +84,7 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
   private outcome: { readonly error?: GatewayError } | undefined
   readonly startedAtMs = performance.now()
   private readonly removeAbortListener: () => void
+  private release: (() => void) | undefined
   private readonly totalTimer: NodeJS.Timeout
 
   constructor(
@@ -99,7 +100,9 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
       this.abandon(tooLong())
     }, remainingMs)
     this.removeAbortListener = context.disconnect.onAbort(() => {
-      this.abandon(clientDisconnected())
+      this.release = context.disconnect.hold()
+      this.passOn()
+      if (this.sink?.readOn?.() !== true) this.abandon(clientDisconnected())
     })
   }
 
@@ -228,6 +231,7 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
     record.openWaitMs -= this.waitMs
     if (!this.hasResponded) this.onFailure(outcome.error ?? noResponse())
     else if (this.sink !== undefined) this.deliver(outcome)
+    this.release?.()
   }
 
   /** Pieces are taken out one by one: the sink may cancel, or get the end, while it handles one. */

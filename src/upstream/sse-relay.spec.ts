@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { ManualSource, piecesOf, RecordingSink } from '../../test/support/byte-streams.js'
 import { GatewayError } from '../core/errors.js'
 import { CHAT_EVENTS, SPEECH_EVENTS, TRANSCRIPTION_EVENTS } from '../dialects/openai-wire.js'
-import { KEEP_ALIVE_MS, type FramesFilter, type SseDialect, SseRelay } from './sse-relay.js'
+import { KEEP_ALIVE_MS, READ_ON_MS, type FramesFilter, type SseDialect, SseRelay } from './sse-relay.js'
 
 const MESSAGES_EVENTS: SseDialect = { completionMarks: ['event: message_stop'], errorMark: 'event: error' }
 
@@ -177,6 +177,69 @@ describe('Keep-alive comments', () => {
     source.end()
     jest.advanceTimersByTime(10 * KEEP_ALIVE_MS)
     expect(sink.text).toBe(STOP)
+  })
+})
+
+describe('A stream whose caller has left', () => {
+  const FIGURES = 'data: {"choices":[],"usage":{"total_tokens":9}}\n\n'
+
+  /** Whose figures are next once it is finished. */
+  function figuredRelay() {
+    let areKnown = false
+    const figures = { areKnown: () => areKnown, areNext: (tail: Buffer) => tail.includes('"finish_reason":"stop"') }
+    const made = relayOf({ ...CHAT_EVENTS, figures }, (frames) => {
+      if (frames.includes('total_tokens')) areKnown = true
+      return frames
+    })
+    return { ...made, knowsFigures: () => areKnown }
+  }
+
+  it.each([
+    ['before it was finished', CHUNK, false],
+    ['when its figures have come', STOP + FIGURES, false],
+    ['when it is over', STOP + DONE, true],
+  ])('is not read on %s', (_when, frames, isOver) => {
+    const { relay, source } = figuredRelay()
+    source.data(frames)
+    if (isOver) source.end()
+    expect(relay.readOn()).toBe(false)
+    relay.cancel()
+  })
+
+  it('is not read on where its dialect has no figures at its end', () => {
+    const { relay, source } = relayOf(CHAT_EVENTS)
+    source.data(STOP)
+    expect(relay.readOn()).toBe(false)
+    relay.cancel()
+  })
+
+  it('is read to its end for them, though its caller had read too slowly, and none of it is delivered', () => {
+    const { relay, source, sink, knowsFigures } = figuredRelay()
+    source.data(CHUNK + STOP)
+    relay.pause()
+    expect(relay.readOn()).toBe(true)
+    expect(source.asked).toEqual(['pause', 'resume'])
+    source.data(FIGURES, DONE)
+    expect(knowsFigures()).toBe(true)
+    source.end()
+    expect(sink).toMatchObject({ text: CHUNK + STOP, failure: 'caller_left' })
+  })
+
+  it.each([
+    ['an upstream that falls silent', READ_ON_MS, undefined],
+    ['one that says other things', 0, `: ${'x'.repeat(70_000)}\n\n`],
+    ['one that fails', 0, errorFrame('Overloaded')],
+    ['one whose connection breaks', 0, reset()],
+  ])('ends without them with %s', (_how, afterMs, said) => {
+    const { relay, source, sink, knowsFigures } = figuredRelay()
+    source.data(STOP)
+    relay.readOn()
+    jest.advanceTimersByTime(READ_ON_MS - 1)
+    expect(sink.ending).toBeUndefined()
+    jest.advanceTimersByTime(Math.min(1, afterMs))
+    if (typeof said === 'string') source.data(said)
+    else if (said !== undefined) source.fail(said)
+    expect([sink.failure, sink.text, knowsFigures()]).toEqual(['caller_left', STOP, false])
   })
 })
 

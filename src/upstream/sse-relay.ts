@@ -1,5 +1,6 @@
 import type { ByteSink, ByteSource } from '../core/byte-stream.js'
 import { GatewayError, scrubbedJson, scrubMessage } from '../core/errors.js'
+import { clientDisconnected } from '../core/request-context.js'
 import { FrameAssembler, framesOf, hasLine, jsonOf, type LineReader, readLines, StreamTail } from '../core/sse.js'
 
 /** What one event-stream dialect looks like to the relay. */
@@ -16,15 +17,30 @@ export interface SseDialect {
   readonly terminator?: string
   /** Counts what of the answer has passed; one of its own for each stream. */
   readonly deltas?: FrameCounter
+  /** Worth waiting for although the caller has left. */
+  readonly figures?: FiguresAtEnd
   /** The credential that was sent upstream: it may be quoted back in an error frame. */
   readonly secret?: string
   /** Laid over the members of the upstream's own error frame: what in it names the upstream's request instead of ours. */
   readonly errorMembers?: Readonly<Record<string, unknown>>
 }
 
-/** Counts frames by their lines; `count` can be set back. */
+/** Counts what frames hold by their lines. */
 export interface FrameCounter extends LineReader {
-  count: number
+  readonly count: number
+  /** Remembers the count, for `rollBack`. */
+  checkpoint(): void
+  rollBack(): void
+}
+
+/** The upstream's own figures of what a stream has used, where they come behind the answer. */
+export interface FiguresAtEnd {
+  readonly areKnown: () => boolean
+  /**
+   * Whether the answer is complete, and the figures or the end must be next. `tail`: the last frames so far, see
+   * `StreamTail`.
+   */
+  readonly areNext: (tail: Buffer) => boolean
 }
 
 /** Inspects, and may shorten, a buffer of whole frames before it is relayed; the filter may reuse its memory. */
@@ -35,6 +51,12 @@ const KEEP_ALIVE = Buffer.from(': keep-alive\n\n')
 
 /** A single frame larger than this is not an event stream any more. */
 const MAXIMUM_FRAME_BYTES = 16 * 1024 * 1024
+
+/** Figures and the end of a stream fit in a fraction of it. */
+const MAXIMUM_FIGURE_BYTES = 65_536
+
+/** How long an upstream may take to say them when the caller has left. */
+export const READ_ON_MS = 5_000
 
 /**
  * Relays an event stream in whole frames: a cut can therefore never leave half a frame behind, keep-alive comments and
@@ -48,7 +70,10 @@ export class SseRelay implements ByteSource, ByteSink {
   private readonly errorMark: Buffer
   private delivered = false
   private over = false
-  private keepAlive: NodeJS.Timeout | undefined
+  /** Since the caller has left. */
+  private readOnBytes: number | undefined
+  /** Sends comments, or ends the relay when it has read on for long enough. */
+  private timer: NodeJS.Timeout | undefined
 
   constructor(
     private readonly source: ByteSource,
@@ -60,7 +85,7 @@ export class SseRelay implements ByteSource, ByteSink {
 
   start(sink: ByteSink): void {
     this.sink = sink
-    this.keepAlive = setInterval(() => {
+    this.timer = setInterval(() => {
       sink.data(KEEP_ALIVE)
     }, KEEP_ALIVE_MS)
     this.source.start(this)
@@ -79,8 +104,23 @@ export class SseRelay implements ByteSource, ByteSink {
     this.source.cancel()
   }
 
+  /** The answer is complete, and what it has used is about to be said: not another token is made for this. */
+  readOn(): boolean {
+    const { figures } = this.dialect
+    if (this.over || figures === undefined || figures.areKnown() || !figures.areNext(this.tail.bytes)) return false
+    clearInterval(this.timer)
+    this.timer = setTimeout(() => {
+      this.abandon(clientDisconnected())
+    }, READ_ON_MS)
+    this.readOnBytes = 0
+    // The caller may have read too slowly.
+    this.source.resume()
+    return true
+  }
+
   data(chunk: Buffer): void {
     if (this.over) return
+    if (this.readOnBytes !== undefined) this.readOnBytes += chunk.length
     const frames = this.frames.add(chunk)
     if (frames !== undefined) this.forward(frames)
     if (this.frames.waitingBytes > MAXIMUM_FRAME_BYTES && !this.isOver) this.abandon(unreadable())
@@ -95,7 +135,7 @@ export class SseRelay implements ByteSource, ByteSink {
       if ([...completionMarks, errorMark].some((mark) => hasMark(frames, mark))) this.forward(frames)
       if (this.isOver) return
     }
-    if (!this.isComplete) {
+    if (!this.isComplete || this.readOnBytes !== undefined) {
       this.fail(cutShort())
       return
     }
@@ -107,32 +147,42 @@ export class SseRelay implements ByteSource, ByteSink {
   fail(error: GatewayError): void {
     if (this.over) return
     this.finish()
+    if (this.readOnBytes !== undefined) this.sink.fail(clientDisconnected())
     // Whatever happens to the connection after the last event, the caller has everything.
-    if (this.isComplete && this.isTerminated) this.sink.end()
+    else if (this.isComplete && this.isTerminated) this.sink.end()
     else this.sink.fail(error)
   }
 
   private forward(frames: Buffer): void {
     if (this.tookError(frames)) return
     this.tail.add(frames)
-    this.keepAlive?.refresh()
     const filtered = this.filter(frames)
+    if (this.readOnBytes !== undefined) {
+      this.checkReadOn(this.readOnBytes)
+      return
+    }
+    this.timer?.refresh()
     if (filtered.length === 0) return
     this.delivered = true
     this.sink.data(filtered)
+  }
+
+  private checkReadOn(bytes: number): void {
+    const { figures } = this.dialect
+    const isDue = figures !== undefined && (figures.areKnown() || figures.areNext(this.tail.bytes))
+    if (!isDue || bytes > MAXIMUM_FIGURE_BYTES) this.abandon(clientDisconnected())
   }
 
   /** Counts on the way, as the lines are walked through here anyway. */
   private tookError(frames: Buffer): boolean {
     const { deltas } = this.dialect
     if (deltas === undefined) return hasLine(frames, this.errorMark) && this.forwardError(frames)
-    const before = deltas.count
+    deltas.checkpoint()
     if (!readLines(frames, this.errorMark, deltas)) return false
-    const after = deltas.count
     // What stands before the error is forwarded, and counted, by itself.
-    deltas.count = before
+    deltas.rollBack()
     if (this.forwardError(frames)) return true
-    deltas.count = after
+    readLines(frames, this.errorMark, deltas)
     return false
   }
 
@@ -175,7 +225,7 @@ export class SseRelay implements ByteSource, ByteSink {
   private abandon(error: GatewayError): void {
     this.finish()
     this.source.cancel()
-    this.sink.fail(error)
+    this.sink.fail(this.readOnBytes === undefined ? error : clientDisconnected())
   }
 
   /** A method, as `forward` may have ended the relay since the last check. */
@@ -185,7 +235,7 @@ export class SseRelay implements ByteSource, ByteSink {
 
   private finish(): void {
     this.over = true
-    clearInterval(this.keepAlive)
+    clearInterval(this.timer)
   }
 }
 

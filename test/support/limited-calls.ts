@@ -108,6 +108,7 @@ export class LimitedCalls {
     const settings = {
       countRefusal: (name: LimitName): void => void this.refusals.push(name),
       expectedOutputTokens: EXPECTED_OUTPUT_TOKENS,
+      mayHideTokens: ({ reasons }: RequestContext['log']): boolean => reasons === true,
     }
     const quota = new RequestQuota(call, this.account, String(this.count), settings)
     call.quota = quota

@@ -4,7 +4,7 @@ import type { ProviderResponse } from '../../core/byte-stream.js'
 import { type GatewayError, scrubbedJson } from '../../core/errors.js'
 import type { Units, Usage, UsageEstimator } from '../../core/request-context.js'
 import { framesOf, jsonOf } from '../../core/sse.js'
-import { DeltaCounter, tokensOf } from '../../core/token-counter.js'
+import { DeltaCounter, mediaTokensIn, tokensOf } from '../../core/token-counter.js'
 import { RelayedUsage, reportedUsage } from '../../core/usage.js'
 import { isRecord } from '../../core/validation-rules.js'
 import type { FrameCounter, SseDialect } from '../../upstream/sse-relay.js'
@@ -82,7 +82,11 @@ export class MessagesEstimate implements UsageEstimator {
     const known = this.reported?.estimate()
     if (known !== undefined) return known
     const { messages, system, tools } = this.request as Fields
-    const input = tokensIn(system) + (tools == null ? 0 : tokensOf(JSON.stringify(tools))) + tokensInAll(messages)
+    const input =
+      tokensIn(system) +
+      (tools == null ? 0 : tokensOf(JSON.stringify(tools))) +
+      tokensInAll(messages) +
+      mediaTokensIn(messages)
     const output = this.text === undefined ? {} : { output_tokens: this.text.count }
     return { units: { input_tokens: input, ...output }, estimated: true }
   }
@@ -207,8 +211,24 @@ function streamOf(response: UpstreamResponse, fields: object, context: AttemptCo
   usage.estimator = new MessagesEstimate(fields, deltas, events)
   context.record.usage = usage
   const errorMembers = { request_id: context.requestId }
-  const dialect = { ...MESSAGES_EVENTS, errorMembers, secret: context.credentials, deltas }
+  const figures = { areKnown: () => usage.reportedUsage !== undefined, areNext: isBetweenBlocks }
+  const dialect = { ...MESSAGES_EVENTS, errorMembers, secret: context.credentials, deltas, figures }
   return eventStreamResponse(response, RESPONSE_HEADERS, dialect, { usage, filter: events.filter })
+}
+
+const EVENT_NAME = /^event: ?(\w+)/m
+
+/**
+ * Whether a block of the answer has ended and no other begun: the figures come with the event that follows the last block, and
+ * an event that begins another one shows that there is more to be made.
+ */
+function isBetweenBlocks(tail: Buffer): boolean {
+  let last: string | undefined
+  for (const frame of framesOf(tail)) {
+    const name = EVENT_NAME.exec(frame.toString('utf8', 0, 64))?.[1]
+    if (name !== undefined && name !== 'ping') last = name
+  }
+  return last === 'content_block_stop' || last === 'message_delta'
 }
 
 /** Of an answer that has not said what it took, or not yet: what is too large to be held says it at its end. */

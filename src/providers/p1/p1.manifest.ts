@@ -22,6 +22,7 @@ export const P1_MANIFEST: ProviderManifest = {
     realtime: P1RealtimeProvider,
   },
   defaultModelClass: 'chat',
+  reasoningModels: ['gpt-5', 'gpt-5-mini', 'gpt-5-nano', 'o1', 'o3', 'o3-mini', 'o4-mini'],
   models: {
     tts: ['tts-1', 'tts-1-hd', 'tts-1-1106', 'tts-1-hd-1106'],
     'tts-style': ['gpt-4o-mini-tts', 'gpt-4o-mini-tts-2025-03-20', 'gpt-4o-mini-tts-2025-12-15'],

@@ -51,6 +51,15 @@ class ParrotChatProvider implements ChatProvider {
 /** Frames with a piece of the answer: about a token each. */
 class RepeatCounter implements FrameCounter {
   count = 0
+  private countBefore = 0
+
+  checkpoint(): void {
+    this.countBefore = this.count
+  }
+
+  rollBack(): void {
+    this.count = this.countBefore
+  }
 
   line(bytes: Buffer, start: number, end: number): void {
     if (bytes.subarray(start, end).includes('"repeat"')) this.count++
