@@ -408,6 +408,7 @@ describe('a setting', () => {
     ['timeouts', 'totalMs', DURATION],
     ['timeouts', 'shutdownGraceMs', DURATION],
     ['timeouts', 'drainDelayMs', { min: 0, max: 600_000 }],
+    ['timeouts', 'realtimeBurstMs', DURATION],
     ['timeouts', 'realtimeStuckMs', DURATION],
     ['timeouts', 'realtimePingMs', DURATION],
     ['timeouts', 'realtimeIdleMs', DURATION],

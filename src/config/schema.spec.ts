@@ -42,6 +42,7 @@ describe('the configuration', () => {
         totalMs: 570_000,
         shutdownGraceMs: 30_000,
         drainDelayMs: 0,
+        realtimeBurstMs: 30_000,
         realtimeStuckMs: 10_000,
         realtimePingMs: 20_000,
         realtimeIdleMs: 300_000,

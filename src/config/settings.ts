@@ -96,7 +96,9 @@ const limits = settings({
     .default(22_020_096)
     .describe('Largest message of a client'),
   realtimeFragments: count.default(1024).describe('Fragments of one client message'),
-  realtimeEventsPerSecond: count.default(500).describe('Events per second of one client'),
+  realtimeEventsPerSecond: count
+    .default(500)
+    .describe('Events per second read from one client; see `timeouts.realtimeBurstMs`'),
   realtimePingsPerSecond: count.default(20).describe('Pings and pongs per second of one client'),
   realtimePauseBytes: bytes
     .default(1_048_576)
@@ -127,6 +129,7 @@ const timeouts = settings({
     .describe(
       'Behind a load balancer: how long the process serves on after a stop signal, while `/health/ready` returns 503',
     ),
+  realtimeBurstMs: durationMs.default(30_000).describe('How long a realtime client may exceed its rate of events'),
   realtimeStuckMs: durationMs
     .default(10_000)
     .describe('How long a realtime session may buffer `limits.realtimeCloseBytes`'),

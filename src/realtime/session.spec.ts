@@ -10,7 +10,7 @@ import {
   type TestSession,
   type TestSessions,
 } from '../../test/support/realtime-session.js'
-import { MessageQueue, RateLimit, SocketSide } from './socket.js'
+import { EventPace, MessageQueue, RateLimit, SocketSide } from './socket.js'
 
 describe('A realtime session', () => {
   const FRAGMENTS = 16
@@ -71,12 +71,14 @@ describe('A realtime session', () => {
       ['that are sound', JSON.stringify(COMMIT)],
       ['that are refused', '{}'],
       ['that are empty', ''],
-    ])('in events %s is closed with 1008', async (_name, text) => {
-      const { client, session, upstream } = await sessions.open({ limits: { realtimeEventsPerSecond: 50 } })
+    ])('in events %s for long is closed with 1008', async (_name, text) => {
+      const limits = { realtimeEventsPerSecond: 50, realtimeBurstMs: 300 }
+      const { client, session, upstream } = await sessions.open({ limits })
       for (let events = 0; events < 200; events++) client.send(text)
       expect(await client.closed).toEqual({ code: 1008, reason: 'too many events per second' })
       expect(await upstream.closed).toMatchObject({ code: 1000 })
       await session.ended
+      expect(session.endCause).toBe('too_many_events')
       const passed = upstream.received.length + client.received.length
       expect(passed).toBeGreaterThanOrEqual(50)
       expect(passed).toBeLessThan(100)
@@ -373,7 +375,9 @@ describe('The messages of a client', () => {
       readonly near: WebSocket,
     ) {
       const handle = (data: Buffer, isBinary: boolean): Promise<void> | undefined => this.handle(data, isBinary)
-      this.order = new MessageQueue(new SocketSide(near, 1_000_000), handle, (error) => this.failures.push(error))
+      const onFailure = (error: unknown): void => void this.failures.push(error)
+      const handler = { handle, onFailure, onTooFast: () => undefined }
+      this.order = new MessageQueue(new SocketSide(near, 1_000_000), new EventPace(1000, 1000), handler)
       near.on('message', (data, isBinary) => {
         this.order.take(data as Buffer, isBinary)
       })

@@ -16,7 +16,7 @@ import * as endings from './session-endings.js'
 import { errorEvent, type RealtimeError, scrubUpstreamText } from './session-endings.js'
 import { SessionLimitGuard, type LimitDecision } from './session-limits.js'
 import { billedKind, SessionUsage } from './session-usage.js'
-import { MessageQueue, RateLimit, type SessionSocket, SocketSide } from './socket.js'
+import { EventPace, MessageQueue, RateLimit, type SessionSocket, SocketSide } from './socket.js'
 
 const NO_MESSAGES: readonly Buffer[] = []
 
@@ -111,7 +111,6 @@ export class RealtimeSession {
   private readonly queue: MessageQueue
   private readonly eventLimits: ClientEventLimits
   private readonly limitGuard: SessionLimitGuard
-  private readonly eventRate: RateLimit
   private readonly pingRate: RateLimit
   private readonly timers: SessionTimers
   private readonly closing: SessionClose
@@ -130,11 +129,14 @@ export class RealtimeSession {
     this.translator = new RealtimeTranslator({ client: clientDialect, upstream: dialect })
     this.usage = new SessionUsage(context)
     this.upstreamEvents = new UpstreamEvents(context, this.translator, this.usage)
-    this.queue = new MessageQueue(this.client, this.onOrdered, this.onFailure)
+    this.queue = new MessageQueue(this.client, new EventPace(limits.realtimeEventsPerSecond, limits.realtimeBurstMs), {
+      handle: this.onOrdered,
+      onFailure: this.onFailure,
+      onTooFast: this.onTooFast,
+    })
     const mayUse = globMatcher(context.call.caller.models)
     this.eventLimits = { maximumAudioBytes: limits.realtimeAudioBytes, model, mayUse }
     this.limitGuard = new SessionLimitGuard(context.call.quota, this.usage)
-    this.eventRate = new RateLimit(limits.realtimeEventsPerSecond)
     this.pingRate = new RateLimit(limits.realtimePingsPerSecond)
     this.closing = new SessionClose(this.client, this.upstream, context, this.onEnding)
     this.ended = this.closing.done.then(this.onEnded)
@@ -181,15 +183,11 @@ export class RealtimeSession {
 
   private readonly onClientMessage = (message: unknown, isBinary: boolean): void => {
     this.countReceived((message as Buffer).length)
-    if (!this.eventRate.take()) {
-      this.closing.end(endings.tooManyEvents)
-      return
-    }
-    this.timers.onMessage()
     this.queue.take(message as Buffer, isBinary)
   }
 
   private readonly onOrdered = (message: Buffer, isBinary: boolean): Promise<void> | undefined => {
+    this.timers.onMessage()
     if (!isBinary) return this.forward(message)
     this.refuse(NOT_TEXT)
     return undefined
@@ -197,6 +195,10 @@ export class RealtimeSession {
 
   private readonly onFailure = (error: unknown): void => {
     this.closing.end(endings.gatewayFailed(error))
+  }
+
+  private readonly onTooFast = (): void => {
+    this.closing.end(endings.tooManyEvents)
   }
 
   private countReceived(bytes: number): void {

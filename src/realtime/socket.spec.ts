@@ -1,9 +1,9 @@
 import { setTimeout as passTime } from 'node:timers/promises'
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { heldBytes } from '../../test/support/held-memory.js'
 import { eventually } from '../../test/support/eventually.js'
 import { startSessions, type TestSessions } from '../../test/support/realtime-session.js'
-import type { SessionSocket } from './socket.js'
+import { EventPace, type SessionSocket } from './socket.js'
 
 let sessions: TestSessions
 beforeEach(async () => {
@@ -20,6 +20,8 @@ const MANY = 8000
 const BROKEN = 100_000
 const NO_RATE = { realtimeEventsPerSecond: 1_000_000 }
 const MEGABYTE = 1_048_576
+/** Of audio, in events of 8 KB. */
+const MINUTE = 2000
 
 const append = (n: number): string => `{"type":"input_audio_buffer.append","audio":"${AUDIO}","event_id":"${n}"}`
 const delta = (n: number): string => `{"type":"response.audio.delta","delta":"${AUDIO}","n":${n}}`
@@ -127,6 +129,80 @@ describe('An upstream that does not read', () => {
     await session.ended
     expect(session.endCause).toBe('upstream_slow')
     expect(call.log.failure).toMatchObject({ kind: 'upstream_failed' })
+  })
+})
+
+describe('A client that sends a minute of recorded audio at once', () => {
+  it('is read at its rate: all of it arrives in order, and little of it waits in memory', async () => {
+    const { client, near, session, upstream } = await sessions.open({ limits: { realtimeEventsPerSecond: 500 } })
+    const beforeBytes = heldBytes()
+    const startedAtMs = performance.now()
+    const flooded = flood(client.socket, append, MINUTE)
+    let mostBytes = 0
+    let looks = 0
+    await eventually(() => {
+      // Each look is a collection.
+      if (upstream.received.length < looks * 200) return false
+      looks++
+      // What has arrived at the test's own end is no memory of the session.
+      const receivedBytes = upstream.received.length * append(0).length
+      mostBytes = Math.max(mostBytes, heldBytes() - beforeBytes - receivedBytes)
+      return upstream.received.length === MINUTE
+    })
+    await flooded
+    // A second's events at once, then at the rate.
+    expect(performance.now() - startedAtMs).toBeGreaterThan((MINUTE / 500 - 1) * 1000 - 100)
+    expect(upstream.received.map(String).every((text, n) => text === append(n))).toBe(true)
+    expect(mostBytes).toBeLessThan(8 * MEGABYTE)
+    await eventually(() => !near.client.isPaused)
+    client.socket.close()
+    await session.ended
+    expect(session.endCause).toBe('client_closed')
+  })
+})
+
+describe('The pace of a client', () => {
+  beforeEach(() => {
+    jest.useFakeTimers()
+  })
+  afterEach(() => {
+    jest.useRealTimers()
+  })
+
+  /** As many events as the pace allows within this time, and whether the client was too fast for too long. */
+  function sentWithin(pace: EventPace, durationMs: number): { readonly events: number; readonly isTooFast: boolean } {
+    const endsAtMs = performance.now() + durationMs
+    for (let events = 0; ;) {
+      if (pace.take()) {
+        events++
+        continue
+      }
+      const waitMs = pace.waitMs()
+      if (waitMs === undefined) return { events, isTooFast: true }
+      if (performance.now() + waitMs > endsAtMs) return { events, isTooFast: false }
+      jest.advanceTimersByTime(Math.ceil(waitMs))
+    }
+  }
+
+  it('is that of its limit after a first second’s worth', () => {
+    const { events, isTooFast } = sentWithin(new EventPace(100, 30_000), 10_000)
+    expect(isTooFast).toBe(false)
+    expect(events).toBeGreaterThan(1000)
+    expect(events).toBeLessThanOrEqual(1100)
+  })
+
+  it('is exceeded for too long by a client that never has enough, not by one that rests', () => {
+    expect(sentWithin(new EventPace(100, 5_000), 6_000).isTooFast).toBe(true)
+    const rested = new EventPace(100, 5_000)
+    for (let burst = 0; burst < 5; burst++) {
+      expect(sentWithin(rested, 4_000).isTooFast).toBe(false)
+      jest.advanceTimersByTime(1_200)
+    }
+  })
+
+  it('makes a client wait no longer than one event takes where it is slow', () => {
+    const pace = new EventPace(1, 30_000)
+    expect([pace.take(), pace.take(), pace.waitMs()]).toEqual([true, false, 1000])
   })
 })
 

@@ -114,7 +114,7 @@ export class RateLimit {
   private tokens: number
   private filledAtMs = performance.now()
 
-  constructor(private readonly perSecond: number) {
+  constructor(protected readonly perSecond: number) {
     this.tokens = perSecond
   }
 
@@ -127,6 +127,39 @@ export class RateLimit {
     this.tokens--
     return true
   }
+
+  /** Until it holds so many. */
+  protected msUntil(tokens: number): number {
+    return Math.max(0, ((tokens - this.tokens) / this.perSecond) * 1000)
+  }
+}
+
+/** Events that are read in one go once a client is slowed down, as a part of a second's. */
+const READS_PER_SECOND = 20
+
+/** A client that was not slowed down for so long keeps to its rate again. */
+const RECOVERED_MS = 1_000
+
+/** The rate of a client's events, and for how long it has wanted to send more. */
+export class EventPace extends RateLimit {
+  private exceedsSinceMs = 0
+  private exceededAtMs = -Infinity
+
+  constructor(
+    rate: number,
+    private readonly longestMs: number,
+  ) {
+    super(rate)
+  }
+
+  /** Called when `take` is false: how long to read nothing; undefined when the client has been too fast for too long. */
+  waitMs(): number | undefined {
+    const nowMs = performance.now()
+    if (nowMs - this.exceededAtMs > RECOVERED_MS) this.exceedsSinceMs = nowMs
+    const waitMs = this.msUntil(Math.ceil(this.perSecond / READS_PER_SECOND))
+    this.exceededAtMs = nowMs + waitMs
+    return nowMs - this.exceedsSinceMs > this.longestMs ? undefined : waitMs
+  }
 }
 
 interface Message {
@@ -134,44 +167,72 @@ interface Message {
   readonly isBinary: boolean
 }
 
+interface MessageHandler {
+  /** Returns a promise when the next message must wait for this one; mostly nothing. */
+  readonly handle: (data: Buffer, isBinary: boolean) => Promise<void> | undefined
+  readonly onFailure: (error: unknown) => void
+  /** The client has been faster than its pace for too long. */
+  readonly onTooFast: () => void
+}
+
 /**
- * Handles the messages of a client in order while one of them is pending. The client's socket is paused meanwhile, so
- * that the queue holds no more than what was read before.
+ * Handles the messages of a client in order and at its pace, and none while one of them is pending. The client's socket is
+ * paused meanwhile, so that the queue holds no more than what was read before: a client that sends a burst waits.
  */
 export class MessageQueue {
   private readonly waiting: Message[] = []
   private isWaiting = false
+  private timer: NodeJS.Timeout | undefined
 
   constructor(
     private readonly client: SocketSide,
-    /** Returns a promise when the next message must wait for this one; mostly nothing. */
-    private readonly handle: (data: Buffer, isBinary: boolean) => Promise<void> | undefined,
-    private readonly onFailure: (error: unknown) => void,
+    private readonly pace: EventPace,
+    private readonly handler: MessageHandler,
   ) {}
 
   take(data: Buffer, isBinary: boolean): void {
     if (this.isWaiting) this.waiting.push({ data, isBinary })
-    else this.pass(data, isBinary)
+    else this.pass({ data, isBinary })
   }
 
   /** Drops the waiting messages: the session is over. */
   stop(): void {
+    clearTimeout(this.timer)
     this.waiting.length = 0
   }
 
-  private pass(data: Buffer, isBinary: boolean): void {
+  private pass(message: Message): void {
+    if (!this.pace.take()) {
+      this.waiting.unshift(message)
+      this.slowDown()
+      return
+    }
     try {
-      const pending = this.handle(data, isBinary)
+      const pending = this.handler.handle(message.data, message.isBinary)
       if (pending !== undefined) this.wait(pending)
     } catch (error) {
-      this.onFailure(error)
+      this.handler.onFailure(error)
     }
   }
 
+  private slowDown(): void {
+    const waitMs = this.pace.waitMs()
+    if (waitMs === undefined) {
+      this.handler.onTooFast()
+      return
+    }
+    this.hold()
+    this.timer = setTimeout(this.resume, waitMs)
+  }
+
   private wait(pending: Promise<void>): void {
+    this.hold()
+    pending.then(this.resume, this.handler.onFailure)
+  }
+
+  private hold(): void {
     this.isWaiting = true
     this.client.hold(this)
-    pending.then(this.resume, this.onFailure)
   }
 
   private readonly resume = (): void => {
@@ -186,7 +247,7 @@ export class MessageQueue {
         this.client.release(this)
         return
       }
-      this.pass(next.data, next.isBinary)
+      this.pass(next)
     }
   }
 }

@@ -92,6 +92,7 @@ export const DEFAULT_LIMITS: RealtimeLimits = {
   realtimePingsPerSecond: 20,
   realtimePauseBytes: 1_048_576,
   realtimeCloseBytes: 4_194_304,
+  realtimeBurstMs: 30_000,
   realtimeStuckMs: 10_000,
   realtimePingMs: 20_000,
   realtimeIdleMs: 300_000,
