@@ -11,7 +11,7 @@ import { GatewayError } from '../core/errors.js'
 import { attachContext, isOwnRequestId, newRequestId, RequestContext, requestIdOf } from '../core/request-context.js'
 import { settleUsage } from '../core/usage.js'
 import { ERROR_FORMATS } from '../dialects/error-format.js'
-import { logRequest } from '../observability/access-log.js'
+import { logRequest, RefusalLines } from '../observability/access-log.js'
 import { type Logging, NestLogger } from '../observability/logger.js'
 import { Readiness } from '../observability/readiness.js'
 import { RequestHooks, outcomeOf } from '../observability/request-hooks.js'
@@ -168,6 +168,7 @@ function requestStart(parts: RequestStartParts): RequestStart {
   )
   const mayBeBare = (): boolean => !sandbox && !readiness.isLeaving
   const gate = new RequestGate(admission, mayBeBare, lastResponse, dialectOf, (headers) => callers.of(headers))
+  const refusalLines = new RefusalLines(logging.logger)
   return (request: IncomingMessage, response: ServerResponse): boolean => {
     request.url = originForm(request.url ?? '')
     const path = pathOf(request.url)
@@ -200,7 +201,7 @@ function requestStart(parts: RequestStartParts): RequestStart {
       if (outcome.status >= FIRST_ERROR_STATUS) {
         call.log.callerAddress = callerAddress(request, settings.current.server.trustedProxies)
       }
-      logRequest(call, outcome, logging)
+      logRequest(call, outcome, logging, refusalLines)
       hooks.over(call, outcome)
       memory.close()
       if (decision === 'let_in') gate.end(path, sharer)

@@ -152,6 +152,10 @@ export interface UsageRecord {
   readonly model: string | null
   readonly channelId: string | null
   readonly outcome: UsageOutcome
+  /** Of a request that was refused and has used nothing: the code of its error, otherwise its kind. */
+  readonly reason?: string
+  /** As many refusals of one caller, for one reason and within one minute, are one record; absent = 1. */
+  readonly requests?: number
   readonly durationMs: number | null
   readonly units: CountedUnits
   /** JSON: the upstream's own figures, under its own names. */

@@ -1,14 +1,15 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { startGateway, TEST_KEY, type TestGateway } from '../../test/support/gateway.js'
 import { unusedPort } from '../../test/support/raw-upstream.js'
 import { contextAt } from '../../test/support/endpoints.js'
 import { ENDPOINTS } from '../../test/support/endpoints.js'
 import { ERROR_KINDS, type ErrorKind, GatewayError } from '../core/errors.js'
 import { RequestContext } from '../core/request-context.js'
-import { OUTCOME_LABELS, type OutcomeLabel, outcomeLabelOf } from './access-log.js'
+import { OUTCOME_LABELS, type OutcomeLabel, outcomeLabelOf, RefusalLines } from './access-log.js'
+import { createLogging } from './logger.js'
 import { RouteTable } from './routes.js'
 
 describe('access log', () => {
@@ -292,5 +293,30 @@ describe('A path', () => {
     ])
     expect([...table.find(contextAt('GET', '/v1/chat/completions')).methods]).toEqual(['POST'])
     expect([...table.find(contextAt('GET', '/nothing')).methods]).toEqual([])
+  })
+})
+
+describe('The lines of refused requests', () => {
+  beforeEach(() => {
+    jest.useFakeTimers()
+  })
+  afterEach(() => {
+    jest.useRealTimers()
+  })
+
+  it.each([401, 404, 429])('with %i are a hundred in a second; the others are one line with their number', (status) => {
+    const lines: unknown[] = []
+    const { logger } = createLogging('info', { write: (line) => lines.push(JSON.parse(line)) })
+    const refusals = new RefusalLines(logger)
+    const logged = (count: number): number =>
+      Array.from({ length: count }, () => refusals.mayLog(status)).filter(Boolean).length
+    expect(logged(1485)).toBe(100)
+    expect([200, 400, 500].every((other) => refusals.mayLog(other))).toBe(true)
+    expect(lines).toEqual([])
+    jest.advanceTimersByTime(1_000)
+    expect(lines).toMatchObject([{ refused: 1385 }])
+    expect(logged(100)).toBe(100)
+    jest.advanceTimersByTime(10_000)
+    expect(lines).toHaveLength(1)
   })
 })

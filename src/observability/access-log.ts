@@ -31,15 +31,54 @@ const MAXIMUM_WORD_CHARACTERS = 128
 /** Paths polled by probes every few seconds; successful ones are logged at debug level. */
 const QUIET_PATHS: ReadonlySet<string> = new Set(['/health/live', '/health/ready'])
 
-/** Writes the access log line of a request. Never a body or a key. */
+/** Statuses that a caller can get as fast as it asks, at next to no cost. */
+const CHEAP_REFUSALS: ReadonlySet<number> = new Set([401, 404, 429])
+
+/** Lines of cheap refusals in one second; further ones are counted only. */
+const LOGGED_PER_SECOND = 100
+const SECOND_MS = 1_000
+
+/** Bounds the lines of refused requests, as those of the request gate are. */
+export class RefusalLines {
+  private secondStartedAtMs = -Infinity
+  private inSecond = 0
+  private omitted = 0
+  private timer: NodeJS.Timeout | undefined
+
+  constructor(private readonly logger: Logging['logger']) {}
+
+  /** Whether a request with this status has a line of its own. */
+  mayLog(status: number): boolean {
+    if (!CHEAP_REFUSALS.has(status)) return true
+    const nowMs = performance.now()
+    if (nowMs - this.secondStartedAtMs >= SECOND_MS) {
+      this.secondStartedAtMs = nowMs
+      this.inSecond = 0
+    }
+    this.inSecond++
+    if (this.inSecond <= LOGGED_PER_SECOND) return true
+    this.omitted++
+    this.timer ??= setTimeout(this.report, SECOND_MS).unref()
+    return false
+  }
+
+  private readonly report = (): void => {
+    this.timer = undefined
+    this.logger.info({ refused: this.omitted }, 'requests refused with 401, 404 or 429, without lines of their own')
+    this.omitted = 0
+  }
+}
+
+/** Writes the access log line of a request, unless `refusals` says that there are too many. Never a body or a key. */
 export function logRequest(
   call: RequestContext,
   { status, left, totalMs, gatewayMs }: RequestOutcome,
   { logger, sink }: Logging,
+  refusals?: RefusalLines,
 ): void {
   const { log } = call
   const level = levelOf(call, status, left)
-  if (!logger.isLevelEnabled(level)) return
+  if (!logger.isLevelEnabled(level) || refusals?.mayLog(status) === false) return
   // Concatenated by hand: the logger's own way costs twice as much, for every relayed request.
   sink.write(
     `{"level":${logger.levels.values[level]},"time":"${isoTime()}"` +

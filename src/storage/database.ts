@@ -78,6 +78,8 @@ export interface UsageRecordTable {
   model: string | null
   channel_id: string | null
   outcome: string
+  reason: string | null
+  requests: Generated<number>
   duration_ms: number | null
   prompt_tokens: string | null
   cached_tokens: string | null

@@ -246,6 +246,10 @@ const nullOr =
   (check: Check): Check =>
   (value) =>
     value === null || check(value)
+const optional =
+  (check: Check): Check =>
+  (value) =>
+    value === undefined || check(value)
 const oneOf =
   (values: readonly unknown[]): Check =>
   (value) =>
@@ -267,6 +271,8 @@ const CHECKS: Readonly<Record<keyof UsageRecord, Check>> = {
   model: nullOr(text),
   channelId: nullOr(text),
   outcome: oneOf(USAGE_OUTCOMES),
+  reason: optional(text),
+  requests: optional(count),
   durationMs: nullOr(count),
   units,
   reported: nullOr(text),

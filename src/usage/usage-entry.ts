@@ -40,6 +40,10 @@ export interface UsageEntry {
   readonly usageClass: UsageClass
   readonly channelId: string | undefined
   readonly outcome: UsageOutcome
+  /** Of a request that was refused and has used nothing: such entries of one minute become one (`refusals.ts`). */
+  readonly reason?: string | undefined
+  /** Of several refusals, their number. */
+  readonly requests?: number
   readonly durationMs: number | undefined
   readonly usage: Usage | undefined
   /** Its units as JSON, where that has been needed already. */
@@ -106,7 +110,8 @@ export function entryFromResponse(
 }
 
 /**
- * What a call that is over leaves to be recorded; undefined where its endpoint records none, and for unknown callers.
+ * What a call that is over leaves to be recorded; undefined where its endpoint records none, for unknown callers, and for
+ * keys that were refused, of which any number can be invented.
  * Runs at the end of every call: nothing is formatted or parsed here.
  */
 export function entryFromRequest(
@@ -117,6 +122,9 @@ export function entryFromRequest(
   const { caller, log } = call
   const billing = call.endpoint?.billing ?? 'none'
   if (billing === 'none' || !billing.records.includes('request') || caller.keyId === NO_KEY) return undefined
+  const { failure } = log
+  if (failure instanceof GatewayError && failure.kind === 'unauthorized') return undefined
+  const word = outcomeWord(failure, outcome)
   return {
     id: undefined,
     atMs: Date.now(),
@@ -129,7 +137,8 @@ export function entryFromRequest(
     sessionModel: undefined,
     usageClass: billing.model === undefined ? (log.modelClass ?? billing.usageClass) : billing.usageClass,
     channelId: log.channelId,
-    outcome: outcomeWord(log.failure, outcome),
+    outcome: word,
+    reason: word === 'refused' && log.usage === undefined ? reasonOf(failure) : undefined,
     durationMs: outcome.totalMs,
     // The responses within it are recorded one by one.
     usage: billing.records.includes('response') ? undefined : log.usage,
@@ -143,6 +152,15 @@ export function entryFromRequest(
 function shortName(name: string | undefined): string | undefined {
   if (name === undefined || name.length <= LONGEST_NAME) return name
   return Buffer.from(name.slice(0, LONGEST_NAME)).toString()
+}
+
+const REASON = /^[a-z_]{1,64}$/
+
+/** The code of an error; upstreams may write anything there. */
+function reasonOf(failure: unknown): string {
+  if (!(failure instanceof GatewayError)) return 'internal'
+  const { code } = failure.details
+  return code !== undefined && REASON.test(code) ? code : failure.kind
 }
 
 function outcomeWord(failure: unknown, { left, status }: RequestOutcome): UsageOutcome {
@@ -181,6 +199,8 @@ export function settledRecord(entry: UsageEntry, { units, pricing, cost }: Price
     model: entry.model === undefined ? null : storable(entry.model),
     channelId: entry.channelId ?? null,
     outcome: entry.outcome,
+    ...(entry.reason === undefined ? {} : { reason: entry.reason }),
+    ...(entry.requests === undefined || entry.requests === 1 ? {} : { requests: entry.requests }),
     durationMs: entry.durationMs === undefined ? null : Math.round(entry.durationMs),
     units,
     reported: usage?.estimated === false ? (unitsText ?? JSON.stringify(usage.units)) : null,

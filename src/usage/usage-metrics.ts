@@ -81,6 +81,10 @@ export class UsageMetrics {
     if (cost !== null) tally.cost += Number(cost)
   }
 
+  countRefusal({ outcome }: CountedEntry): void {
+    add(this.records, 'outcome', outcome, 1)
+  }
+
   countUnpriced({ usageClass, channelId }: CountedEntry): void {
     this.tallyOf(usageClass, channelId).unpriced++
   }

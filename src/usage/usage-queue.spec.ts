@@ -21,7 +21,8 @@ import { createLogging } from '../observability/logger.js'
 import { Metrics } from '../observability/metrics.js'
 import { PriceTable } from './prices.js'
 import { RecordDelivery } from './record-delivery.js'
-import { entryFromRequest } from './usage-entry.js'
+import { Refusals } from './refusals.js'
+import { entryFromRequest, type UsageEntry } from './usage-entry.js'
 import { DroppedUsage, UsageMetrics } from './usage-metrics.js'
 
 describe('The usage queue', () => {
@@ -489,5 +490,70 @@ describe('What a call leaves to be recorded', () => {
     const call = callTo('POST', '/v1/chat/completions')
     call.log.failure = failure
     expect(entryFromRequest(call, { ...OK, ...changes }, PRICES)?.outcome).toBe(outcome)
+  })
+})
+
+describe('Refused requests', () => {
+  const MINUTE = 60_000
+  const refusal = (more: Partial<UsageEntry> = {}): UsageEntry => ({
+    id: undefined,
+    atMs: 0,
+    requestId: 'req_1',
+    keyId: 'team-a',
+    ownerId: 'team-a',
+    kind: 'request',
+    route: '/v1/chat/completions',
+    model: 'gpt-4o',
+    sessionModel: undefined,
+    usageClass: 'chat',
+    channelId: undefined,
+    outcome: 'refused',
+    reason: 'rate_limit_exceeded',
+    durationMs: 1,
+    usage: undefined,
+    unitsText: undefined,
+    estimate: undefined,
+    prices: new PriceTable([]),
+    ...more,
+  })
+  const added = (refusals: Refusals, entries: readonly UsageEntry[]): readonly UsageEntry[] =>
+    entries.flatMap((entry) => refusals.add(entry))
+
+  it('of one caller, reason and minute are one entry with their number', () => {
+    const refusals = new Refusals()
+    expect(
+      added(
+        refusals,
+        Array.from({ length: 1485 }, (_none, n) => refusal({ requestId: `req_${n}` })),
+      ),
+    ).toEqual([])
+    expect(refusals.take()).toMatchObject([{ requestId: 'req_0', requests: 1485 }])
+    expect(refusals.take()).toEqual([])
+  })
+
+  it('are told apart by caller, reason, route and channel, and by minute', () => {
+    const refusals = new Refusals()
+    const others = [{ ownerId: 'b' }, { reason: 'concurrency' }, { route: '/v1/messages' }, { channelId: 'p1' }]
+    added(refusals, [{}, ...others].map(refusal))
+    expect(refusals.add(refusal({ atMs: MINUTE }))).toHaveLength(5)
+    expect(refusals.take()).toMatchObject([{ atMs: MINUTE, requests: 1 }])
+  })
+
+  it('with names and bearers that are invented by the thousand are few entries, and none is forgotten', () => {
+    const refusals = new Refusals()
+    added(
+      refusals,
+      Array.from({ length: 1000 }, (_none, n) => refusal({ model: `m${n}` })),
+    )
+    const models = refusals.take()
+    expect(models).toHaveLength(17)
+    expect(models.at(-1)).toMatchObject({ model: undefined, requests: 984 })
+    added(
+      refusals,
+      Array.from({ length: 1000 }, (_none, n) => refusal({ keyId: 'caller', ownerId: `bearer:${n}` })),
+    )
+    const bearers = refusals.take()
+    expect(bearers).toHaveLength(101)
+    expect(bearers.at(-1)).toMatchObject({ ownerId: 'bearer:others', requests: 900 })
   })
 })

@@ -18,6 +18,7 @@ import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
 import { RequestHooks } from '../observability/request-hooks.js'
 import { PriceTable } from './prices.js'
+import { Refusals } from './refusals.js'
 import {
   entryFromRequest,
   entryFromResponse,
@@ -107,6 +108,8 @@ export class UsageQueue
   private entries: UsageEntry[] = []
   private prices: PriceTable
   private timer: NodeJS.Timeout | undefined
+  private readonly refusals = new Refusals()
+  private refusalTimer: NodeJS.Timeout | undefined
   private settling: NodeJS.Immediate | undefined
   private stopping: Promise<void> | undefined
 
@@ -128,7 +131,9 @@ export class UsageQueue
   onModuleInit(): void {
     this.hooks.onFinished((call, outcome) => {
       const entry = entryFromRequest(call, outcome, this.prices)
-      if (entry !== undefined) this.add(entry)
+      if (entry === undefined) return
+      if (entry.reason === undefined) this.add(entry)
+      else this.addRefusal(entry)
     })
     this.store.onChange(({ prices, channels }) => {
       this.settle()
@@ -142,6 +147,7 @@ export class UsageQueue
   /** The first of all shutdown hooks: entries are written in parallel with other work that ends. */
   onModuleDestroy(): void {
     this.settle()
+    this.settleRefusals()
     clearTimeout(this.timer)
     this.stopping ??= this.writer.stop()
   }
@@ -183,6 +189,7 @@ export class UsageQueue
   /** Passes all entries to the writer and waits for the store as `UsageWriter.flush` does. */
   async flush(): Promise<void> {
     this.settle()
+    this.settleRefusals()
     await this.writer.flush()
   }
 
@@ -192,6 +199,29 @@ export class UsageQueue
     if (this.stopping !== undefined) this.write()
     else if (this.entries.length >= SETTLE_EARLY_ENTRIES) this.settling ??= setImmediate(this.settleSoon)
     else this.timer ??= setTimeout(this.write, this.store.current.usage.batchMs).unref()
+  }
+
+  /** Counted at once, and recorded with others of its kind once their minute is over. */
+  private addRefusal(entry: UsageEntry): void {
+    this.metrics.countRefusal(entry)
+    this.recordRefusals(this.refusals.add(entry))
+    if (this.stopping === undefined) {
+      this.refusalTimer ??= setTimeout(this.settleRefusals, Refusals.untilComplete(entry.atMs)).unref()
+    } else {
+      this.settleRefusals()
+      this.writer.startWriting()
+    }
+  }
+
+  private readonly settleRefusals = (): void => {
+    clearTimeout(this.refusalTimer)
+    this.refusalTimer = undefined
+    this.recordRefusals(this.refusals.take())
+  }
+
+  private recordRefusals(entries: readonly UsageEntry[]): void {
+    if (entries.length === 0 || !this.wantsRecords) return
+    this.writer.add(entries.flatMap((entry) => this.settlement.record(entry) ?? []))
   }
 
   private readonly settleSoon = (): void => {
@@ -208,6 +238,7 @@ export class UsageQueue
   /** For the end of the process, regular or not: synchronous. */
   private readonly persistRemaining = (): void => {
     this.settle()
+    this.settleRefusals()
     this.writer.persistRemaining()
   }
 

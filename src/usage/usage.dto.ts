@@ -180,6 +180,16 @@ class UsageRecordDto {
   @ApiProperty({ enum: USAGE_OUTCOMES })
   readonly outcome: UsageOutcome
 
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    description: 'Code, or kind, of the error of a refused request; else null',
+  })
+  readonly reason: string | null
+
+  @ApiProperty({ description: 'Of a refusal: how many of one minute, for one reason, the record stands for; else 1' })
+  readonly requests: number
+
   @ApiProperty({ type: Number, nullable: true })
   readonly duration_ms: number | null
 
@@ -207,6 +217,8 @@ class UsageRecordDto {
     this.model = record.model
     this.channel = record.channelId
     this.outcome = record.outcome
+    this.reason = record.reason ?? null
+    this.requests = record.requests ?? 1
     this.duration_ms = record.durationMs
     this.units = shownUnits(record.units)
     this.reported = figures(record.reported)

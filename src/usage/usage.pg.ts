@@ -18,12 +18,23 @@ import { Database, type DatabaseSchema, type UsageRecordTable } from '../storage
 import { Retention } from '../storage/retention.js'
 import { type UsageGroup, type UsagePage, type UsageQuery, UsageRepository, type UsageSum } from './usage.repository.js'
 
-const TEXTS = ['id', 'request_id', 'key_id', 'owner_id', 'kind', 'route', 'model', 'channel_id', 'outcome'] as const
-const TIMES = ['at_ms', 'duration_ms'] as const
+const TEXTS = [
+  'id',
+  'request_id',
+  'key_id',
+  'owner_id',
+  'kind',
+  'route',
+  'model',
+  'channel_id',
+  'outcome',
+  'reason',
+] as const
+const WHOLE = ['at_ms', 'duration_ms', 'requests'] as const
 const OTHERS = ['reported', 'estimated', 'pricing'] as const
 const NUMBERS = [...Object.values(UNIT_NAMES), 'cost'] as const
 
-const COLUMNS = [...TEXTS, ...TIMES, ...OTHERS, ...NUMBERS]
+const COLUMNS = [...TEXTS, ...WHOLE, ...OTHERS, ...NUMBERS]
 
 const typed = (names: readonly string[], type: string): string[] => names.map((name) => `${name} ${type}`)
 
@@ -31,7 +42,7 @@ const typed = (names: readonly string[], type: string): string[] => names.map((n
  * One JSON parameter for any number of rows: placeholders for a batch cost more than storing it. JSON keeps the digits
  * of a number, and costs are text until the database reads them.
  */
-const SHAPE = [...typed([...TEXTS, ...OTHERS], 'text'), ...typed(TIMES, 'bigint'), ...typed(NUMBERS, 'numeric')].join()
+const SHAPE = [...typed([...TEXTS, ...OTHERS], 'text'), ...typed(WHOLE, 'bigint'), ...typed(NUMBERS, 'numeric')].join()
 
 /** Rows whose ids exist already stay as they are. */
 export async function insertRecords(queries: Kysely<DatabaseSchema>, records: readonly UsageRecord[]): Promise<void> {
@@ -52,6 +63,8 @@ function rowOf(record: UsageRecord): Record<string, string | number | null> {
     model: record.model,
     channel_id: record.channelId,
     outcome: record.outcome,
+    reason: record.reason ?? null,
+    requests: record.requests ?? 1,
     at_ms: record.atMs,
     duration_ms: record.durationMs,
     reported: record.reported,
@@ -76,6 +89,8 @@ function recordOf(row: Selectable<UsageRecordTable>): UsageRecord {
     model: row.model,
     channelId: row.channel_id,
     outcome: row.outcome as UsageOutcome,
+    ...(row.reason === null ? {} : { reason: row.reason }),
+    ...(row.requests === 1 ? {} : { requests: row.requests }),
     durationMs: row.duration_ms,
     units: unitsOf(row),
     reported: row.reported,
@@ -152,7 +167,7 @@ async function sumRecords(
       from usage_hour where hour_ms >= ${beginMs} and hour_ms < ${endMs}
     ), rest as (
       select at_ms, owner_id, ${MODEL} as model, channel_id,
-        1 as records, (pricing = 'unpriced')::int as unpriced, ${PARTS}
+        requests as records, case when pricing = 'unpriced' then requests else 0 end as unpriced, ${PARTS}
       from usage_record where (at_ms >= ${fromMs} and at_ms < ${beginMs}) or (at_ms >= ${endMs} and at_ms < ${toMs})
     )
     select ${shown}${SUMS}

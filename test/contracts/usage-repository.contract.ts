@@ -111,6 +111,15 @@ export function describeUsageRepository(name: string, repository: () => UsageRep
       expect(await repository().list(page)).toEqual(records)
     })
 
+    it('counts a record that stands for many refusals as so many requests, whole hours or not', async () => {
+      const refused = { outcome: 'refused', units: {}, reported: null, pricing: 'free', cost: '0' } as const
+      const record = usageRecord({ ...refused, reason: 'rate_limit_exceeded', requests: 1485 })
+      await repository().insert([record, usageRecord({ ...refused, reason: 'unknown_model' })])
+      expect((await repository().list(page)).find(({ id }) => id === record.id)).toEqual(record)
+      expect(await sums()).toMatchObject([{ records: 1486, unpricedRecords: 0, cost: '0' }])
+      expect(await sums({ fromMs: NOON_MS - 1, toMs: NOON_MS + 1000 })).toMatchObject([{ records: 1486 }])
+    })
+
     it('is there once, however often a batch is sent', async () => {
       const batch = [usageRecord(), usageRecord(), usageRecord()]
       await repository().insert(batch.slice(0, 2))

@@ -2,9 +2,10 @@ import { once } from 'node:events'
 import { describe, expect, it } from '@jest/globals'
 import type { Fault } from '@multi-model-gateway/sandbox/server/faults.js'
 import { Metrics } from '../../src/observability/metrics.js'
-import { CHAT_PATH, chatText, openRaw, type RawRequest, SPEECH_PATH, speechText } from '../support/gateway.js'
+import { CHAT_PATH, chatText, openRaw, type RawRequest, sendRaw, SPEECH_PATH, speechText } from '../support/gateway.js'
 import { shareLab } from '../support/lab-lifetime.js'
 import { COUNT_TOKENS, MESSAGES, messageText } from '../support/m1-gateway.js'
+import { OTHER_KEY } from '../support/task-gateways.js'
 import { form, TRANSLATIONS, upload, wavOfSeconds } from '../support/upload-server.js'
 import {
   completion,
@@ -105,6 +106,25 @@ describe('usage', () => {
       })
       const nul = await lab.recorded(chatCall('Hello', { model: 'a\0b' }))
       expect(nul.record).toMatchObject({ outcome: 'refused', model: 'ab' })
+    })
+
+    it('is one record with many others that were refused for the same reason in its minute', async () => {
+      const sumOf = async (): Promise<number> => {
+        const { body } = await getUsage<{ data: { records: number }[] }>(lab.gateway, '', OTHER_KEY)
+        return body.data[0]?.records ?? 0
+      }
+      const before = await sumOf()
+      const request = {
+        ...chatCall('Hello', { model: 'no-such-model' }),
+        headers: { authorization: `Bearer ${OTHER_KEY}` },
+      }
+      await Promise.all(Array.from({ length: 150 }, () => sendRaw(lab.gateway.url, request)))
+      const records = await recordsOf(lab.gateway, OTHER_KEY)
+      expect(records.reduce((sum, { requests }) => sum + requests, 0)).toBe(150)
+      // They may have come as a minute ended.
+      expect(records.length).toBeLessThanOrEqual(2)
+      expect(records[0]).toMatchObject({ outcome: 'refused', reason: 'unknown_model', pricing: 'free', cost: '0' })
+      expect((await sumOf()) - before).toBe(150)
     })
 
     it('because its upstream failed is recorded as that', async () => {

@@ -309,9 +309,11 @@ describe('video reads', () => {
       async (fault) => {
         const created = await caller.create()
         lab.simulator.reset()
-        lab.simulator.queueFault(fault)
+        // A connection that was kept and is closed at the request is no answer: it is sent once more.
+        const times = fault === 'reset' ? 2 : 1
+        for (let sent = 0; sent < times; sent++) lab.simulator.queueFault(fault)
         const { status, body } = await caller.read(created.body.data.task_id)
-        expect(lab.simulator.requests).toHaveLength(1)
+        expect(lab.simulator.requests).toHaveLength(times)
         expect([status, body.data]).toEqual([200, created.body.data])
       },
     )

@@ -102,6 +102,8 @@ export interface ShownRecord {
   readonly model: string | null
   readonly channel: string | null
   readonly outcome: string
+  readonly reason: string | null
+  readonly requests: number
   readonly duration_ms: number | null
   readonly units: Readonly<Record<string, number>>
   readonly reported: Readonly<Record<string, unknown>> | null

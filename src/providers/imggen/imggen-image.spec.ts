@@ -146,6 +146,7 @@ describe.each([
       connection: 'keep-alive',
       'mj-api-secret': SECRET,
       accept: 'application/json',
+      'accept-encoding': 'identity',
     })
   })
 

@@ -209,6 +209,7 @@ describe('The provider of vidgen videos', () => {
         connection: 'keep-alive',
         authorization: AUTHORIZATION,
         accept: 'application/json',
+        'accept-encoding': 'identity',
         'content-type': 'application/json',
         'content-length': String(CREATE_BODY.length),
       })
@@ -275,6 +276,7 @@ describe('The provider of vidgen videos', () => {
         connection: 'keep-alive',
         authorization: AUTHORIZATION,
         accept: 'application/json',
+        'accept-encoding': 'identity',
       })
     })
 
