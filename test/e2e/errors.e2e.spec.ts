@@ -476,6 +476,8 @@ describe('errors', () => {
       await eventually(() => answers === 2_000)
       expect(most).toBeLessThanOrEqual(1)
       socket.destroy()
+      // The refusals of the next second have lines of their own again.
+      await eventually(() => gateway.logText().includes('without lines of their own'))
     })
   })
 
