@@ -469,15 +469,13 @@ describe('errors', () => {
       let answers = 0
       let most = 0
       socket.on('data', (chunk: Buffer) => {
-        answers += chunk.toString('latin1').split('HTTP/1.1 401 ').length - 1
+        answers += chunk.toString('latin1').split('HTTP/1.1 405 ').length - 1
         most = Math.max(most, admission.underWay)
       })
-      socket.write('GET /v1/models HTTP/1.1\r\nHost: gateway\r\n\r\n'.repeat(2_000))
+      socket.write('GET /v1/messages HTTP/1.1\r\nHost: gateway\r\n\r\n'.repeat(2_000))
       await eventually(() => answers === 2_000)
       expect(most).toBeLessThanOrEqual(1)
       socket.destroy()
-      // The refusals of the next second have lines of their own again.
-      await eventually(() => gateway.logText().includes('without lines of their own'))
     })
   })
 
