@@ -66,13 +66,15 @@ class Holdings {
 
   /**
    * Whether a holder may take more of `capacity`, of which all together hold `held`. A single thing may be larger than a share: it could
-   * never be had otherwise.
+   * never be had otherwise. The last eighth is for holders of next to nothing, as two of them have all between their shares.
    */
   allows(name: string, { amount, begun, limit }: Wish, held: number, capacity: SharedCapacity): boolean {
     const { total, callerShare, reserve } = capacity
     const own = this.heldBy(name)
     const isWithinShare = own === begun || own + amount <= callerShare * total
-    if (held + amount > Math.min(total, limit)) {
+    const isModest = own === begun || own + amount <= (callerShare * total) / RESERVED_PLACES
+    const leftToModest = isModest || callerShare === 1 ? 0 : reservedOf(total)
+    if (held + amount > Math.min(total - leftToModest, limit)) {
       if (isWithinShare) this.#remember(name)
       return false
     }

@@ -69,6 +69,8 @@ export function mediaTokensIn(messages: unknown): number {
 }
 
 const KEY = Buffer.from('"delta":')
+/** As an upstream writes it that puts blanks before colons. */
+const NAME = KEY.subarray(0, -1)
 const LOWER_A = 0x61
 const LOWER_C = 0x63
 const LOWER_D = 0x64
@@ -145,7 +147,7 @@ export class DeltaCounter implements LineReader {
     if (this.valueOffset > 0 && learned < end && standsAfterKey(bytes, learned)) return learned
     // Within the line: a search beyond it would look at the same bytes again for the next.
     const found = bytes.subarray(start, end).indexOf(KEY)
-    if (found === -1) return -1
+    if (found === -1) return spacedValueStart(bytes, start, end)
     this.valueOffset = found + KEY.length
     return start + this.valueOffset
   }
@@ -237,6 +239,12 @@ const isName = (bytes: Buffer, textEnd: number, end: number): boolean =>
 /** `data`, of audio. */
 const isSound = (bytes: Buffer, start: number, end: number): boolean =>
   end - start === 4 && bytes[start] === LOWER_D && bytes[start + 1] === LOWER_A && bytes[start + 3] === LOWER_A
+
+function spacedValueStart(bytes: Buffer, start: number, end: number): number {
+  const name = bytes.subarray(start, end).indexOf(NAME)
+  const colon = name === -1 ? end : blanksEnd(bytes, start + name + NAME.length, end)
+  return colon < end && bytes[colon] === COLON ? colon + 1 : -1
+}
 
 /** No other name of five letters begins and ends like it; comparing all of the bytes costs more than the rest. */
 const standsAfterKey = (bytes: Buffer, position: number): boolean =>

@@ -277,11 +277,12 @@ describe('Callers that share', () => {
       return count
     }
     expect(taken(FLOOD)).toBe(70)
-    expect(taken({ keyId: 'a' })).toBe(10)
+    // Of the last ten, one caller has as many as are next to nothing.
+    expect([taken({ keyId: 'a' }), taken({ keyId: 'b' })]).toEqual([5, 5])
     for (let ended = 0; ended < 35; ended++) places.count(FLOOD, -1)
     expect(places.take(FLOOD)).toBe(true)
     for (let ended = 0; ended < 10; ended++) places.count(FLOOD, -1)
-    expect([taken({ keyId: 'a' }), places.held]).toEqual([30, 66])
+    expect([taken({ keyId: 'a' }), places.held]).toEqual([34, 70])
   })
 })
 

@@ -26,6 +26,8 @@ const WITHOUT_KEY = 'caller'
 
 /** Texts that are keys, as they were sent; a key that was revoked keeps its name here. */
 const MAXIMUM_KNOWN = 4_096
+/** No key is as long (`auth/key.guard.ts`). */
+const LONGEST_TEXT = 520
 const SCHEME = /^bearer;? */i
 
 /**
@@ -42,7 +44,7 @@ export class CallerAtDoor {
 
   of({ authorization, apiKey, forwardedFor, peer }: DoorHeaders): Sharer {
     const key = authorization ?? apiKey
-    const byKey = key === undefined ? undefined : this.byKey(key)
+    const byKey = key === undefined || key.length > LONGEST_TEXT ? undefined : this.byKey(key)
     if (byKey !== undefined) return byKey
     const proxies = this.trustedProxies()
     const address = proxies.length === 0 ? peer : addressBehind(peer, forwardedFor, proxies)

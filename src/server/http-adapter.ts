@@ -134,6 +134,8 @@ export class GatewayHttpAdapter extends ExpressAdapter {
     }
     const serve = (request: IncomingMessage, response: ServerResponse): void => {
       const socket = request.socket as RespondedSocket
+      // Its parser goes on to the end of what it has read.
+      if (socket.destroyed) return
       const previous = socket[LAST_RESPONSE]
       socket[LAST_RESPONSE] = response
       if (previous === undefined || isFree(previous)) handleRequest(request, response)
@@ -175,7 +177,9 @@ export class GatewayHttpAdapter extends ExpressAdapter {
       sendClientError(new Error('CONNECT'), socket, undefined, this.dialectOf)
     })
     server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-      sendClientError(error, socket, this.lastResponse(socket), this.dialectOf)
+      // An answer to what is no request must not get into the responses that come before.
+      if (((socket as RespondedSocket)[WAITING] ?? 0) > 0) socket.destroy()
+      else sendClientError(error, socket, this.lastResponse(socket), this.dialectOf)
     })
     this.setHttpServer(server)
   }
@@ -214,8 +218,8 @@ function forgetResponse(socket: RespondedSocket): void {
 const isFree = (last: ServerResponse | undefined): boolean =>
   last === undefined || (last.writableFinished && last.socket === null)
 
-/** Of requests that wait on one connection; a client with more is not read on. */
-const MAXIMUM_WAITING = 8
+/** Of requests that wait on one connection; a client that sends more ahead has its connection closed: each waits in memory. */
+const MAXIMUM_WAITING = 64
 
 /**
  * Requests that a client sends before it has the response to the one before (pipelining) are served one after the other, each in a turn of the
@@ -223,13 +227,14 @@ const MAXIMUM_WAITING = 8
  */
 function serveAfter(previous: ServerResponse, socket: RespondedSocket, work: () => void): void {
   socket[WAITING] = (socket[WAITING] ?? 0) + 1
-  if (socket[WAITING] > MAXIMUM_WAITING) socket.pause()
+  if (socket[WAITING] > MAXIMUM_WAITING) {
+    socket.destroy()
+    return
+  }
   previous.once('close', () => {
     setImmediate(() => {
       socket[WAITING] = (socket[WAITING] ?? 1) - 1
-      if (socket.destroyed) return
-      if (socket[WAITING] === 0) socket.resume()
-      work()
+      if (!socket.destroyed) work()
     })
   })
 }

@@ -25,22 +25,40 @@ export function pathOf(target: string): string {
 export type KeyTest = (text: string) => boolean
 
 /** As vendors and this gateway issue secrets, wherever in a text one begins (`Bearer%20sk-…`, `key=sk-…`). */
-const SECRET = /(?:^|[^A-Za-z0-9]|%[0-9a-f]{2})(?:sk|rk_live|rk_test|whsec)[-_][A-Za-z0-9*_-]{8,}/i
+const SECRET = /(?:^|[^A-Za-z0-9])(?:sk|rk_live|rk_test|whsec)[-_][A-Za-z0-9*_-]{8,}/i
 const SHORTEST_KEY_CHARACTERS = 8
 /** A digest is made of no longer text: a path may have 16 KiB, and the guard takes no longer key. */
 const LONGEST_KEY_CHARACTERS = 512
 
-/** Whether a text that a client chose has a key, typed where none belongs. */
-export const hasKey = (text: string, isKey: KeyTest): boolean =>
-  text.length >= SHORTEST_KEY_CHARACTERS &&
-  (SECRET.test(text) || (text.length <= LONGEST_KEY_CHARACTERS && isKey(text)))
+/** What stands between a key and what it was typed beside. */
+const SEPARATORS = /[\s/;,&=]+/
 
-/** The path as a log may show it. */
-export const maskedPath = (path: string, isKey: KeyTest): string =>
-  path
+/** Whether a text that a client chose has a key, typed where none belongs, as it is or percent-encoded. */
+export function hasKey(text: string, isKey: KeyTest): boolean {
+  if (text.length < SHORTEST_KEY_CHARACTERS) return false
+  const decoded = decodedText(text)
+  if (SECRET.test(decoded)) return true
+  return [decoded, ...decoded.split(SEPARATORS)].some(
+    (piece) => piece.length >= SHORTEST_KEY_CHARACTERS && piece.length <= LONGEST_KEY_CHARACTERS && isKey(piece),
+  )
+}
+
+function decodedText(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** The path as a log may show it. A key may have slashes: then nothing of the path is shown. */
+export function maskedPath(path: string, isKey: KeyTest): string {
+  if (hasKey(path.slice(1), isKey) && path.split('/').every((segment) => !hasKey(segment, isKey))) return '/[key]'
+  return path
     .split('/')
     .map((segment) => (hasKey(segment, isKey) ? '[key]' : segment))
     .join('/')
+}
 
 /**
  * Why a request, its target in origin form, is refused before it is routed: balancers, this process and Express must see one path in

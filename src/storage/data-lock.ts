@@ -36,7 +36,11 @@ export async function processSpace(): Promise<string> {
 /** When the process with this number began, in the system's own words; undefined when there is none. Tells reused numbers apart. */
 export async function processStart(pid: number): Promise<string | undefined> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined)
-  if (stat !== undefined) return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[START_TIME_FIELD]
+  if (stat !== undefined) {
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    // A zombie, or one that is dead: it does nothing any more, but waits for its parent.
+    return /^[ZXx]$/.test(fields[0] ?? '') ? undefined : fields[START_TIME_FIELD]
+  }
   if (process.platform === 'linux') return undefined
   const { stdout } = await run('ps', ['-o', 'lstart=', '-p', String(pid)]).catch(() => ({ stdout: '' }))
   return stdout.trim() || undefined

@@ -162,7 +162,7 @@ export const hostAndPort = (url: URL): string => `${url.hostname}:${portOf(url)}
 const portOf = ({ port, protocol }: URL): string => (port !== '' ? port : protocol === 'https:' ? '443' : '80')
 
 /** Names of this machine, whatever a resolver makes of them (RFC 6761, section 6.3): not all know the dot at the end. */
-const LOOPBACK_NAME = /(?:^|\.)localhost\.?$/
+const LOOPBACK_NAME = /(?:^|\.)localhost\.*$/
 
 /**
  * Judges a URL by its port and by the address it names itself, and hands over the test that every address of its host

@@ -462,7 +462,9 @@ describe('errors', () => {
       expect(simulator.requests).toHaveLength(2)
     })
 
-    it('are all served, hundreds of them, and no more than one at a time', async () => {
+    const PIPELINED = 'GET /v1/messages HTTP/1.1\r\nHost: gateway\r\n\r\n'
+
+    it('are all served, up to sixty-four that wait, and no more than one at a time', async () => {
       const { gateway } = lab
       const admission = gateway.application.get(Admission)
       const socket = connectTo(gateway)
@@ -472,10 +474,36 @@ describe('errors', () => {
         answers += chunk.toString('latin1').split('HTTP/1.1 405 ').length - 1
         most = Math.max(most, admission.underWay)
       })
-      socket.write('GET /v1/messages HTTP/1.1\r\nHost: gateway\r\n\r\n'.repeat(2_000))
-      await eventually(() => answers === 2_000)
+      socket.write(PIPELINED.repeat(65))
+      await eventually(() => answers === 65)
       expect(most).toBeLessThanOrEqual(1)
       socket.destroy()
+    })
+
+    it('are too many for a connection beyond those, and it is closed: none waits in memory', async () => {
+      const { gateway, simulator } = lab
+      const socket = connectTo(gateway)
+      socket.on('error', () => undefined)
+      socket.write(chatBytes('flood', chatText('#hang')))
+      await eventually(() => simulator.requests.length === 1)
+      const before = process.memoryUsage().heapUsed
+      const closed = once(socket, 'close')
+      while (!socket.destroyed) {
+        if (!socket.write(PIPELINED.repeat(1_000)))
+          await Promise.race([once(socket, 'drain'), closed]).catch(() => undefined)
+      }
+      await simulator.idle()
+      expect(process.memoryUsage().heapUsed - before).toBeLessThan(50_000_000)
+    })
+
+    it('have no answer to what is no request among their responses', async () => {
+      const socket = connectTo(lab.gateway)
+      socket.on('error', () => undefined)
+      let text = ''
+      socket.on('data', (chunk: Buffer) => (text += chunk.toString('latin1')))
+      socket.write(`${chatBytes('before', chatText('#hang'))}${PIPELINED}no request\r\n\r\n`)
+      await once(socket, 'close')
+      expect(text).not.toContain('HTTP/1.1 400')
     })
   })
 
@@ -499,6 +527,9 @@ describe('errors', () => {
       ['a path, of a vendor', '/v1/models/sk-proj-abcdef0123456789', {}],
       ['a path, as a header', '/v1/Bearer%20sk-proj-abcdef0123456789', {}],
       ['a path, as a parameter', '/v1/key=sk-proj-abcdef0123456789', {}],
+      ['a path, encoded', '/v1/%73k-proj-abcdef0123456789', {}],
+      ['a path, as a parameter of the gateway', `/v1/a;key=${TEST_KEY}`, {}],
+      ['a path, as a header of the gateway', `/v1/Bearer%20${TEST_KEY}`, {}],
       ['the user of an address', `http://user:${TEST_KEY}@gateway/v1/nothing`, {}],
       ['a request id', '/v1/nothing', { 'x-request-id': TEST_KEY }],
       ['a request id, of a vendor', '/v1/nothing', { 'x-request-id': 'req_sk-proj-abcdef0123456789' }],

@@ -276,9 +276,9 @@ function checkParsed(
     const { maximumAudioBytes } = limits
     if (decodedLength(audio) > maximumAudioBytes) return tooMuchAudio(maximumAudioBytes, eventId)
   }
-  const forbidden = forbiddenTranscription(fields['session'], limits.mayUse, eventId)
-  if (forbidden !== undefined) return forbidden
   const bearer = MODEL_BEARERS.get(type)
+  const forbidden = bearer && forbiddenTranscription(bearer, fields[bearer], limits.mayUse, eventId)
+  if (forbidden !== undefined) return forbidden
   const checked = bearer === undefined ? frame : checkModel(frame, bearer, fields[bearer], limits.model, eventId)
   if (!Buffer.isBuffer(checked)) return checked
   return shows === undefined ? { type, frame: checked } : { type, frame: checked, shows }

@@ -136,6 +136,7 @@ function withoutModel(frame: Buffer, bearer: ModelBearer): Buffer | undefined {
 
 /** Another model than the session's writes down what the client says: its key needs access to that one, too. */
 export function forbiddenTranscription(
+  bearer: ModelBearer,
   session: unknown,
   mayUse: ((model: string) => boolean) | undefined,
   eventId: string | null,
@@ -143,7 +144,7 @@ export function forbiddenTranscription(
   const named = transcriptionModelsOf(session).find(({ model }) => mayUse?.(model) === false)
   if (named === undefined) return undefined
   const message = `This API key has no access to the model ${quoted(named.model)}.`
-  return refusal('model_not_allowed', message, { param: `session.${named.path}`, eventId })
+  return refusal('model_not_allowed', message, { param: `${bearer}.${named.path}`, eventId })
 }
 
 /** Ranges are left to the upstream, which has its models' limits, except where it never receives the value. */
