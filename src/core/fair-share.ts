@@ -17,7 +17,7 @@ export interface SharedCapacity {
 
 /** One place in so many stays free for callers that hold few, but for numbers so small that it would be missed. */
 const RESERVED_PLACES = 8
-const SMALL_NUMBER = 4
+const SMALL_NUMBER = 8
 
 const reservedOf = (total: number): number => (total < SMALL_NUMBER ? 0 : Math.ceil(total / RESERVED_PLACES))
 
