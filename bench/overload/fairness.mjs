@@ -18,6 +18,9 @@ const MODEST_PER_SECOND = 5
 const SERVED_SHARE = 0.99
 const P99_MS = 250
 
+/** Kept alive, opened before the flood. */
+const MODEST_CONNECTIONS = 4
+
 const FLOOD_FACTOR = 10
 const CALLERS = 64
 const MODEST_KEY = 'the-key-of-the-other-caller-of-this-bench'
@@ -103,13 +106,18 @@ export class FairnessRun {
     const plain = wireBytes(SCENARIOS.chat.request, { port }).toString('latin1')
     const bytes = key === undefined ? plain : plain.replace(/Authorization: Bearer \S+/, `Authorization: Bearer ${key}`)
     const durationMs = this.plan.floodMs
+    // As SDKs have them; how long new connections wait is the kernel's queue (docs/overload.md, Connections).
+    const agent = new Agent({ keepAlive: true, maxSockets: MODEST_CONNECTIONS })
+    await Promise.all(
+      Array.from({ length: MODEST_CONNECTIONS }, () => ask({ agent, port, localAddress }, performance.now())),
+    )
     const flood = startFlood({
       ...{ port, connections, depth, durationMs: durationMs + 3_000, ratePerSecond: FLOOD_FACTOR * capacity },
       request: Buffer.from(bytes, 'latin1').toString('base64'),
     })
     // The flood opens its connections meanwhile.
     await new Promise((resolve) => setTimeout(resolve, 2_000))
-    const modest = await askAtRate({ port, localAddress, durationMs })
+    const modest = await askAtRate({ agent, port, localAddress }, durationMs)
     const { sent, answers } = await flood
     this.gateway.cutLog()
     console.error(`${way}, flood ${name}: ${modest.served} of ${modest.asked}, p99 ${Math.round(modest.p99Ms)} ms`)
@@ -150,36 +158,36 @@ function startFlood(options) {
   })
 }
 
-/** Requests on schedule; times count from the moment each was due. */
-async function askAtRate({ port, localAddress, durationMs }) {
-  const agent = new Agent({ keepAlive: true })
-  const { path, body, contentType } = SCENARIOS.chat.request
-  const ask = (dueMs) =>
-    new Promise((resolve) => {
-      const headers = {
-        authorization: `Bearer ${MODEST_KEY}`,
-        'content-type': contentType,
-        'content-length': body.length,
-      }
-      const outgoing = request(
-        { host: '127.0.0.1', port, localAddress, path, method: 'POST', agent, headers },
-        (answer) => {
-          answer.resume().once('end', () => resolve({ status: answer.statusCode, tookMs: performance.now() - dueMs }))
-        },
-      )
-      outgoing.once('error', () => resolve({ status: 0, tookMs: performance.now() - dueMs }))
-      outgoing.end(body)
-    })
+/** One request; its time counts from the moment it was due. */
+const ask = ({ agent, port, localAddress }, dueMs) =>
+  new Promise((resolve) => {
+    const { path, body, contentType } = SCENARIOS.chat.request
+    const headers = {
+      authorization: `Bearer ${MODEST_KEY}`,
+      'content-type': contentType,
+      'content-length': body.length,
+    }
+    const outgoing = request(
+      { host: '127.0.0.1', port, localAddress, path, method: 'POST', agent, headers },
+      (answer) => {
+        answer.resume().once('end', () => resolve({ status: answer.statusCode, tookMs: performance.now() - dueMs }))
+      },
+    )
+    outgoing.once('error', () => resolve({ status: 0, tookMs: performance.now() - dueMs }))
+    outgoing.end(body)
+  })
+
+async function askAtRate(target, durationMs) {
   const startMs = performance.now()
   const asked = Math.floor((durationMs / 1000) * MODEST_PER_SECOND)
   const outcomes = []
   for (let index = 0; index < asked; index++) {
     const dueMs = startMs + (index * 1000) / MODEST_PER_SECOND
     await new Promise((resolve) => setTimeout(resolve, Math.max(0, dueMs - performance.now())))
-    outcomes.push(ask(dueMs))
+    outcomes.push(ask(target, dueMs))
   }
   const answers = await Promise.all(outcomes)
-  agent.destroy()
+  target.agent.destroy()
   const served = answers.filter(({ status }) => status === 200)
   return {
     asked,
