@@ -3,10 +3,11 @@ import type { Socket } from 'node:net'
 import type { INestApplication } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger'
+import { keyFault } from '../auth/key.guard.js'
 import { KeyTable } from '../auth/key-table.js'
 import { ConfigStore, type ConfigurationOptions } from '../config/config-store.js'
 import type { GatewayConfig } from '../config/settings.js'
-import type { Dialect, PathMatch } from '../core/endpoint.js'
+import { type Dialect, endpointFor, type EndpointSpec, type PathMatch } from '../core/endpoint.js'
 import { GatewayError } from '../core/errors.js'
 import { attachContext, isOwnRequestId, newRequestId, RequestContext, requestIdOf } from '../core/request-context.js'
 import { settleUsage } from '../core/usage.js'
@@ -17,7 +18,8 @@ import { Readiness } from '../observability/readiness.js'
 import { RequestHooks, outcomeOf } from '../observability/request-hooks.js'
 import { Admission, shareOfAdmission, workersIn } from '../overload/admission.js'
 import { BudgetLease } from '../overload/memory-budget.js'
-import { CallerAtDoor, doorHeadersOf } from '../overload/caller-at-door.js'
+import { CallerAtDoor, type DoorHeaders, doorHeadersOf } from '../overload/caller-at-door.js'
+import { KnownRefusals } from '../overload/known-refusals.js'
 import { RequestGate } from '../overload/request-gate.js'
 import { callerAddress, isFromThisMachine, rememberPeers } from '../server/client-address.js'
 import { GatewayExceptionFilter, sendError } from '../server/error-filter.js'
@@ -60,6 +62,8 @@ const STUCK_MARGIN_MS = 30_000
 const SWITCHING_PROTOCOLS = 101
 const FIRST_ERROR_STATUS = 400
 
+const nowMs = (): number => performance.now()
+
 const dialectOf = (path: string): Dialect => ENDPOINTS.dialectOf(path)
 
 interface ApplicationOptions extends ConfigurationOptions {
@@ -79,6 +83,7 @@ export async function createApplication(options: ApplicationOptions): Promise<IN
     admission: shareOfAdmission(options.config),
     isKey: (_text: string) => false,
     keyIdOf: (_token: string): string | undefined => undefined,
+    keyFault: (_door: DoorHeaders, _endpoint: EndpointSpec): GatewayError | undefined => undefined,
   }
   const admission = new Admission(() => settings.admission, { workers: workersIn(options.config) })
   const adapter: GatewayHttpAdapter = new GatewayHttpAdapter(
@@ -115,6 +120,7 @@ export async function createApplication(options: ApplicationOptions): Promise<IN
   const keys = application.get(KeyTable)
   settings.isKey = (text) => keys.knows(text)
   settings.keyIdOf = (token) => keys.idOf(token)
+  settings.keyFault = (door, endpoint) => keyFault(keys, door, endpoint)
   rememberPeers(application.getHttpServer() as Server)
   return application
 }
@@ -155,6 +161,7 @@ interface RequestStartParts {
     readonly current: GatewayConfig
     readonly isKey: KeyTest
     readonly keyIdOf: (token: string) => string | undefined
+    readonly keyFault: (door: DoorHeaders, endpoint: EndpointSpec) => GatewayError | undefined
   }
   readonly lastResponse: (socket: Socket) => ServerResponse | undefined
 }
@@ -166,13 +173,33 @@ function requestStart(parts: RequestStartParts): RequestStart {
     (token) => settings.keyIdOf(token),
     () => settings.current.server.trustedProxies,
   )
-  const mayBeBare = (): boolean => !sandbox && !readiness.isLeaving
-  const gate = new RequestGate(admission, mayBeBare, lastResponse, dialectOf, (headers) => callers.of(headers))
+  const known = new KnownRefusals({
+    keyFault: (door, endpoint) => settings.keyFault(door, endpoint),
+    onRepeated: (call, outcome, times) => {
+      hooks.repeated(call, outcome, times)
+    },
+    nowMs,
+  })
+  hooks.countWhenAsked(known.report)
+  const gate = new RequestGate({
+    ...{ admission, known, lastResponse, dialectOf, nowMs },
+    mayBeBare: () => !sandbox && !readiness.isLeaving,
+    endpointOf: (method, path) => endpointFor(ENDPOINTS.find(path), method),
+    sharerOf: (door) => callers.of(door),
+  })
   const refusalLines = new RefusalLines(logging.logger)
+  hooks.onRepeated((_call, _outcome, times) => {
+    refusalLines.omit(times)
+  })
   return (request: IncomingMessage, response: ServerResponse): boolean => {
     request.url = originForm(request.url ?? '')
     const path = pathOf(request.url)
-    const sharer = callers.of(doorHeadersOf(request))
+    const door = doorHeadersOf(request)
+    const sharer = callers.of(door)
+    if (known.isBusy) {
+      const endpoint = endpointFor(ENDPOINTS.find(path), request.method ?? '')
+      if (gate.refuseLikeOthers(endpoint, sharer, door, request, response)) return false
+    }
     const decision = gate.check(path, sharer)
     if (decision !== 'let_in' && gate.refuseBarely(decision, path, request, response)) return false
     const requestId = shownId(requestIdOf(request), settings.isKey)
@@ -203,6 +230,7 @@ function requestStart(parts: RequestStartParts): RequestStart {
       }
       logRequest(call, outcome, logging, refusalLines)
       hooks.over(call, outcome)
+      known.learn(call, outcome)
       memory.close()
       if (decision === 'let_in') gate.end(path, sharer)
     }

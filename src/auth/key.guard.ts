@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common'
 import type { Request } from 'express'
+import type { EndpointSpec } from '../core/endpoint.js'
 import { GatewayError } from '../core/errors.js'
 import { contextOf } from '../core/request-context.js'
 import { RateLimiter } from '../limits/rate-limiter.js'
@@ -68,5 +69,25 @@ export class KeyGuard implements CanActivate {
     const acceptsApiKeyHeader = call.endpoint?.keyHeaders.includes('x-api-key') === true
     call.caller = this.keys.identify(readKey(request.headers, acceptsApiKeyHeader))
     return this.limits.begin(call)
+  }
+}
+
+const OTHER_KEY_HEADER = 'sec-websocket-protocol'
+
+/**
+ * Why a request has no caller, by the headers in which keys are sent; undefined where it has one, where that is not known yet, and where its
+ * key may stand in another header.
+ */
+export function keyFault(
+  keys: KeyTable,
+  { authorization, apiKey }: { readonly authorization: string | undefined; readonly apiKey: string | undefined },
+  { keyHeaders }: EndpointSpec,
+): GatewayError | undefined {
+  if (keyHeaders.includes(OTHER_KEY_HEADER)) return undefined
+  try {
+    keys.identify(readKey({ authorization, 'x-api-key': apiKey }, keyHeaders.includes('x-api-key')))
+    return undefined
+  } catch (error) {
+    return error instanceof GatewayError && error.kind !== 'overloaded' ? error : undefined
   }
 }

@@ -56,6 +56,8 @@ export interface EstimatedUse extends TokensAndAudio {
 
 /** The quota of one request within the limits of its key; absent for callers without limits. */
 export interface Quota {
+  /** The limit that refused the request; undefined while none has. */
+  readonly refusedBy?: LimitName | undefined
   /**
    * Reserves the estimated use before the upstream is called; only the first of several estimates counts. Throws, or rejects
    * with, `rate_limited` when it exceeds the remaining amount of the minute. Undefined when counted in this process.

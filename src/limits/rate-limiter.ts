@@ -97,8 +97,8 @@ class LimitMetrics {
     )
   }
 
-  readonly countRefusal = (name: LimitName): void => {
-    this.refusals[name]++
+  readonly countRefusal = (name: LimitName, times = 1): void => {
+    this.refusals[name] += times
   }
 }
 
@@ -193,6 +193,9 @@ export class RateLimiter implements OnModuleInit, OnApplicationShutdown {
     hooks.onFinished((call, outcome) => {
       this.reasoning.learn(call.log)
       if (call.quota instanceof RequestQuota) call.quota.end(outcome)
+    })
+    hooks.onRepeated(({ quota }, _outcome, times) => {
+      if (quota?.refusedBy !== undefined) this.metrics.countRefusal(quota.refusedBy, times)
     })
   }
 

@@ -37,6 +37,7 @@ export interface QuotaSettings {
  * a limited request more than all the rest.
  */
 export class RequestQuota implements Quota {
+  refusedBy: LimitName | undefined
   private request: Addition | undefined
   private hasSlot = false
   private hasSession = false
@@ -176,6 +177,7 @@ export class RequestQuota implements Quota {
   /** Releases the leases at once, however long the client takes to read the refusal. */
   private refuse(name: LimitName, error: GatewayError): GatewayError {
     this.release()
+    this.refusedBy = name
     this.settings.countRefusal(name)
     this.call.responseHeaders['x-gateway-limit'] = shownRefusal(name, this.keyLimiter.scope, error)
     this.writeHeaders()

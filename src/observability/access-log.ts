@@ -57,9 +57,14 @@ export class RefusalLines {
     }
     this.inSecond++
     if (this.inSecond <= LOGGED_PER_SECOND) return true
-    this.omitted++
-    this.timer ??= setTimeout(this.report, SECOND_MS).unref()
+    this.omit(1)
     return false
+  }
+
+  /** Counts requests that have no line of their own. */
+  omit(requests: number): void {
+    this.omitted += requests
+    this.timer ??= setTimeout(this.report, SECOND_MS).unref()
   }
 
   private readonly report = (): void => {

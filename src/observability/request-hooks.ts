@@ -19,6 +19,9 @@ export interface RequestOutcome {
 /** Called once for every request, when its response is over. Must not throw; what it throws is swallowed. */
 type FinishedListener = (call: RequestContext, outcome: RequestOutcome) => void
 
+/** Called when as many more requests have ended like one that was seen before, without a context of their own. */
+type RepeatedListener = (call: RequestContext, outcome: RequestOutcome, times: number) => void
+
 /** Called once for every request, before it is checked. Must not throw; what it throws is swallowed. */
 type StartedListener = (call: RequestContext, request: IncomingMessage) => void
 
@@ -26,6 +29,8 @@ type StartedListener = (call: RequestContext, request: IncomingMessage) => void
 export class RequestHooks {
   private readonly finishedListeners: FinishedListener[] = []
   private readonly startedListeners: StartedListener[] = []
+  private readonly repeatedListeners: RepeatedListener[] = []
+  private readonly countsWaiting: (() => void)[] = []
   private underWay = 0
   private idleListeners: (() => void)[] = []
 
@@ -35,6 +40,19 @@ export class RequestHooks {
 
   onStarted(listener: StartedListener): void {
     this.startedListeners.push(listener)
+  }
+
+  onRepeated(listener: RepeatedListener): void {
+    this.repeatedListeners.push(listener)
+  }
+
+  /** `count` is called when all that has ended must be known: repeated requests are told of together. */
+  countWhenAsked(count: () => void): void {
+    this.countsWaiting.push(count)
+  }
+
+  repeated(call: RequestContext, outcome: RequestOutcome, times: number): void {
+    for (const listener of this.repeatedListeners) listener(call, outcome, times)
   }
 
   /** Calls every listener, even if another throws. */
@@ -63,6 +81,7 @@ export class RequestHooks {
 
   /** Resolves once every request that has begun is over. That may be a moment after its connection is closed. */
   whenIdle(): Promise<void> {
+    for (const count of this.countsWaiting) count()
     return new Promise((resolve) => {
       if (this.underWay === 0) resolve()
       else this.idleListeners.push(resolve)

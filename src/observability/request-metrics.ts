@@ -34,6 +34,9 @@ export class AttemptMetrics {
     metrics: Metrics,
   ) {
     hooks.onFinished(this.onFinished)
+    hooks.onRepeated(({ log: { failure } }, _outcome, times) => {
+      this.countFailure(failure, times)
+    })
     store.onChange(({ channels }) => {
       const ids = new Set(channels.map(({ id }) => id))
       for (const id of this.channels.keys()) if (!ids.has(id)) this.channels.delete(id)
@@ -42,10 +45,16 @@ export class AttemptMetrics {
   }
 
   private readonly onFinished = ({ log: { attempts, failure } }: RequestContext): void => {
-    const kind = failure === undefined ? undefined : failure instanceof GatewayError ? failure.kind : 'internal'
+    const kind = this.countFailure(failure, 1)
     for (const attempt of attempts)
       this.countAttempt(attempt, attempt === attempts[attempts.length - 1] ? kind : undefined)
-    if (kind !== undefined) this.failures.set(kind, (this.failures.get(kind) ?? 0) + 1)
+  }
+
+  private countFailure(failure: unknown, times: number): ErrorKind | undefined {
+    if (failure === undefined) return undefined
+    const kind = failure instanceof GatewayError ? failure.kind : 'internal'
+    this.failures.set(kind, (this.failures.get(kind) ?? 0) + times)
+    return kind
   }
 
   /** `kind`: the error of the request, if this was its last attempt. */
@@ -111,11 +120,11 @@ class RouteCounts {
   /** By method, then by a number that encodes status and label. */
   private readonly finished = new Map<string, Map<number, number>>()
 
-  end(method: string, status: number, label: OutcomeLabel): void {
+  end(method: string, status: number, label: OutcomeLabel, times: number): void {
     const key = status * OUTCOME_LABELS.length + OUTCOME_LABELS.indexOf(label)
     const ofMethod = this.finished.get(method)
-    if (ofMethod === undefined) this.finished.set(method, new Map([[key, 1]]))
-    else ofMethod.set(key, (ofMethod.get(key) ?? 0) + 1)
+    if (ofMethod === undefined) this.finished.set(method, new Map([[key, times]]))
+    else ofMethod.set(key, (ofMethod.get(key) ?? 0) + times)
   }
 
   *finishedRequests(): Iterable<FinishedRequests> {
@@ -148,6 +157,9 @@ export class RequestMetrics {
     this.families = new Map(known.families.map((family) => [family, { inFlight: 0, receivedBytes: 0, sentBytes: 0 }]))
     hooks.onStarted(this.onStarted)
     hooks.onFinished(this.onFinished)
+    hooks.onRepeated((call, outcome, times) => {
+      this.countEnd(call, outcome, times)
+    })
     this.registerRoutes(metrics)
     this.registerFamilies(metrics)
   }
@@ -157,19 +169,27 @@ export class RequestMetrics {
   }
 
   private readonly onFinished = (call: RequestContext, outcome: RequestOutcome): void => {
-    const { method, log } = call
+    const { log } = call
     const route = this.known.table.find(call)
     const family = this.familyOf(route)
     family.inFlight--
     family.receivedBytes += log.bytesIn
     family.sentBytes += log.bytesOut
-    const counts = this.countsOf(route)
-    counts.end(route.methods.has(method) ? method : OTHER_METHOD, outcome.status, outcomeLabelOf(call, outcome))
+    const counts = this.countEnd(call, outcome, 1)
     counts.phases.total.observe(outcome.totalMs)
     counts.phases.gateway.observe(outcome.gatewayMs)
     if (log.receiveMs > 0) counts.phases.receive.observe(log.receiveMs)
     if (log.upstreamMs > 0) counts.phases.upstream.observe(log.upstreamMs)
     if (log.firstByteMs !== undefined) counts.phases.first_byte.observe(log.firstByteMs)
+  }
+
+  private countEnd(call: RequestContext, outcome: RequestOutcome, times: number): RouteCounts {
+    const { method } = call
+    const route = this.known.table.find(call)
+    const counts = this.countsOf(route)
+    const label = outcomeLabelOf(call, outcome)
+    counts.end(route.methods.has(method) ? method : OTHER_METHOD, outcome.status, label, times)
+    return counts
   }
 
   private familyOf({ family }: KnownRoute): FamilyCounts {

@@ -16,6 +16,7 @@ import {
 } from './load-monitor.js'
 import { networkOf } from './caller-at-door.js'
 import { fairPart } from './fair-turns.js'
+import { KnownRefusals } from './known-refusals.js'
 import { refusalError, Refusals, RequestGate } from './request-gate.js'
 
 const ANYONE = { keyId: 'anyone' }
@@ -546,7 +547,9 @@ describe.each(PATHS)('A refusal on %s', (path) => {
   it.each(REFUSAL_REASONS)('for %s is over the wire what it is everywhere else', (reason) => {
     const refusals = new Refusals()
     for (const requestId of ['req_1', 'a'.repeat(128), 'x.Y:z-_0']) {
-      const text = refusals.wireText(dialectOf(path), reason, requestId, Date.UTC(2026, 0, 2, 3, 4, 5))
+      const text = refusals.wireText(dialectOf(path), refusalError(reason), requestId, {
+        nowMs: Date.UTC(2026, 0, 2, 3, 4, 5),
+      })
       const [head = '', body = ''] = text.split('\r\n\r\n')
       const [statusLine = '', ...lines] = head.split('\r\n')
       const expected = renderError(refusalError(reason), dialectOf(path), requestId)
@@ -564,10 +567,10 @@ describe.each(PATHS)('A refusal on %s', (path) => {
 describe('Refusals', () => {
   it('say 503, on messages 529, and when to come back', () => {
     const refusals = new Refusals()
-    expect(refusals.wireText(dialectOf('/v1/chat/completions'), 'loop_delay', 'r')).toMatch(
+    expect(refusals.wireText(dialectOf('/v1/chat/completions'), refusalError('loop_delay'), 'r')).toMatch(
       /^HTTP\/1\.1 503 [^]*\r\nretry-after: 1\r\n/,
     )
-    expect(refusals.wireText(dialectOf('/v1/messages'), 'memory', 'r')).toMatch(
+    expect(refusals.wireText(dialectOf('/v1/messages'), refusalError('memory'), 'r')).toMatch(
       /^HTTP\/1\.1 529 [^]*\r\nretry-after: 5\r\n/,
     )
   })
@@ -575,7 +578,7 @@ describe('Refusals', () => {
   it('carry the date of their second, also when the clock is set back', () => {
     const refusals = new Refusals()
     const dateAt = (nowMs: number): string | undefined =>
-      /\r\ndate: (.*)\r\n/.exec(refusals.wireText(dialectOf('/'), 'memory', 'r', nowMs))?.[1]
+      /\r\ndate: (.*)\r\n/.exec(refusals.wireText(dialectOf('/'), refusalError('memory'), 'r', { nowMs }))?.[1]
     for (const nowMs of [5_000, 5_999, 6_000, 5_500, 0]) expect(dateAt(nowMs)).toBe(new Date(nowMs).toUTCString())
   })
 })
@@ -594,14 +597,15 @@ describe('request door', () => {
       admission.loop.turned(nowMs, 0, 250)
     }
     nowMs += 50
-    return new RequestGate(
-      admission,
-      () => true,
-      () => undefined,
-      dialectOf,
-      () => ANYONE,
-      () => nowMs,
-    )
+    return new RequestGate({
+      ...{ admission, dialectOf },
+      known: new KnownRefusals({ keyFault: () => undefined, onRepeated: () => undefined, nowMs: () => nowMs }),
+      mayBeBare: () => true,
+      lastResponse: () => undefined,
+      endpointOf: () => undefined,
+      sharerOf: () => ANYONE,
+      nowMs: () => nowMs,
+    })
   }
 
   describe('A turn that has room for one more request', () => {

@@ -54,6 +54,7 @@ const SLOTS = findSlots()
 
 /** What a refusal has to know of a request. */
 export interface SimpleRequest extends DoorHeaders {
+  readonly method: string
   /** Without query. */
   readonly path: string
   /** The caller's own `x-request-id`, of characters that need no escaping anywhere; '' when it sent none. */
@@ -65,9 +66,9 @@ const HEAD_END = Buffer.from('\r\n\r\n')
 /** Longer heads are the server's own parser's to judge. */
 const MAXIMUM_HEAD_BYTES = 8_192
 
-/** Request line and headers as RFC 9112 has them, without its leniencies; the path is the first group. */
+/** Request line and headers as RFC 9112 has them, without its leniencies; method and path are the groups. */
 const HEAD =
-  /^(?:GET|POST|DELETE) (\/[!->@-~]*)(?:\?[!-~]*)? HTTP\/1\.1(?:\r\n[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t -~\x80-\xff]*)*$/
+  /^(GET|POST|DELETE) (\/[!->@-~]*)(?:\?[!-~]*)? HTTP\/1\.1(?:\r\n[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t -~\x80-\xff]*)*$/
 
 /** Headers that say otherwise where a message ends, that ask for more than an answer, or that stand there twice. */
 const ODD =
@@ -89,7 +90,7 @@ export function readSimpleRequest(bytes: Buffer, peer?: string): SimpleRequest |
   const headEnd = bytes.indexOf(HEAD_END)
   if (headEnd === -1 || headEnd > MAXIMUM_HEAD_BYTES) return undefined
   const head = bytes.toString('latin1', 0, headEnd)
-  const path = HEAD.exec(head)?.[1]
+  const [, method = '', path] = HEAD.exec(head) ?? []
   if (path === undefined || ODD.test(head)) return undefined
   const length = LENGTH.exec(head)?.[1] ?? '0'
   const isWhole = DIGITS.test(length) && bytes.length === headEnd + HEAD_END.length + Number(length)
@@ -97,6 +98,7 @@ export function readSimpleRequest(bytes: Buffer, peer?: string): SimpleRequest |
   if (!isWhole || !PLAIN_ID.test(requestId)) return undefined
   const valueOf = (header: RegExp): string | undefined => header.exec(head)?.[1]?.trimEnd()
   return {
+    method,
     path,
     requestId: requestId.trimEnd(),
     authorization: valueOf(AUTHORIZATION),

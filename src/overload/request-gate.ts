@@ -1,6 +1,6 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Dialect } from '../core/endpoint.js'
+import type { Dialect, EndpointSpec } from '../core/endpoint.js'
 import type { Sharer } from '../core/fair-share.js'
 import { GatewayError } from '../core/errors.js'
 import { type RequestContext, newRequestId, requestIdOf } from '../core/request-context.js'
@@ -9,6 +9,7 @@ import { sendError, endResponse } from '../server/error-filter.js'
 import type { Admission, RefusalReason } from './admission.js'
 import type { DoorHeaders } from './caller-at-door.js'
 import { FastReject, type FastRejectGate, type SimpleRequest } from './fast-reject.js'
+import type { KnownRefusals } from './known-refusals.js'
 
 interface RefusalForm {
   readonly message: string
@@ -36,6 +37,9 @@ export const refusalError = (reason: RefusalReason): GatewayError => ERRORS[reas
 /** Stands for the request id while a refusal is rendered once for all; no message and no header contains it. */
 const ID = 'REQUEST-ID'
 
+type Headers = Readonly<Record<string, string>>
+const NO_HEADERS: Headers = {}
+
 /** A refusal with a gap for each place where the request id stands. */
 interface Template {
   readonly head: readonly string[]
@@ -46,23 +50,31 @@ interface Template {
 
 /** Whole HTTP answers for refused requests, put together from parts that were rendered before. */
 export class Refusals {
-  private readonly templates = new Map<Dialect, Map<RefusalReason, Template>>()
+  private readonly templates = new WeakMap<GatewayError, Map<Dialect, Template>>()
   private date = ''
   private dateUntilMs = 0
 
-  /** Status line, headers and body as they go over the wire, in ASCII. The id must need no escaping in JSON. */
-  wireText(dialect: Dialect, reason: RefusalReason, requestId: string, nowMs: number = Date.now()): string {
-    const { head, body, bodyBytes } = this.templateOf(dialect, reason)
+  /**
+   * Status line, headers and body as they go over the wire, in ASCII. The id must need no escaping in JSON. `headers` are sent beside the
+   * error's own, the same for each request that is refused with it.
+   */
+  wireText(
+    dialect: Dialect,
+    error: GatewayError,
+    requestId: string,
+    { headers = NO_HEADERS, nowMs = Date.now() }: { readonly headers?: Headers; readonly nowMs?: number } = {},
+  ): string {
+    const { head, body, bodyBytes } = this.templateOf(dialect, error, headers)
     const length = bodyBytes + (body.length - 1) * requestId.length
     return `${head.join(requestId)}content-length: ${length}\r\ndate: ${this.dateText(nowMs)}\r\n\r\n${body.join(requestId)}`
   }
 
-  private templateOf(dialect: Dialect, reason: RefusalReason): Template {
-    const known = this.templates.get(dialect)
-    const template = known?.get(reason)
+  private templateOf(dialect: Dialect, error: GatewayError, headers: Headers): Template {
+    const known = this.templates.get(error)
+    const template = known?.get(dialect)
     if (template !== undefined) return template
-    const made = makeTemplate(dialect, reason)
-    this.templates.set(dialect, (known ?? new Map<RefusalReason, Template>()).set(reason, made))
+    const made = makeTemplate(dialect, error, headers)
+    this.templates.set(error, (known ?? new Map<Dialect, Template>()).set(dialect, made))
     return made
   }
 
@@ -76,9 +88,9 @@ export class Refusals {
   }
 }
 
-function makeTemplate(dialect: Dialect, reason: RefusalReason): Template {
-  const { status, headers, body } = renderError(refusalError(reason), dialect, ID)
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+function makeTemplate(dialect: Dialect, error: GatewayError, further: Headers): Template {
+  const { status, headers, body } = renderError(error, dialect, ID)
+  const lines = Object.entries({ ...headers, ...further }).map(([name, value]) => `${name}: ${value}\r\n`)
   const bodyParts = body.split(ID)
   return {
     head: `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Overloaded'}\r\n${lines.join('')}`.split(ID),
@@ -105,6 +117,18 @@ const SMALL_BYTES = 65_536
 
 type GateDecision = 'let_in' | RefusalReason
 
+export interface RequestGateParts {
+  readonly admission: Admission
+  readonly known: KnownRefusals
+  /** Whether refusals may do without what other answers carry, or do for their connection. */
+  readonly mayBeBare: () => boolean
+  readonly lastResponse: (socket: Socket) => ServerResponse | undefined
+  readonly dialectOf: (path: string) => Dialect
+  readonly endpointOf: (method: string, path: string) => EndpointSpec | undefined
+  readonly sharerOf: (door: DoorHeaders) => Sharer
+  readonly nowMs: () => number
+}
+
 /**
  * Where every request comes by before anything is done for it. Refusals are few at first and then cost nothing to look
  * at; when they become many they are made as cheap as they can be, as all they cost is missing to those that are let in.
@@ -117,18 +141,14 @@ export class RequestGate implements FastRejectGate {
   private isLettingIn = false
   private operatorsUnderWay = 0
 
-  constructor(
-    private readonly admission: Admission,
-    /** Whether refusals may do without what other answers carry, or do for their connection. */
-    private readonly mayBeBare: () => boolean,
-    readonly lastResponse: (socket: Socket) => ServerResponse | undefined,
-    private readonly dialectOf: (path: string) => Dialect,
-    private readonly sharerOf: (headers: DoorHeaders) => Sharer,
-    private readonly nowMs: () => number = () => performance.now(),
-  ) {}
+  constructor(private readonly parts: RequestGateParts) {}
+
+  lastResponse(socket: Socket): ServerResponse | undefined {
+    return this.parts.lastResponse(socket)
+  }
 
   get isRefusing(): boolean {
-    return this.mayBeBare() && this.nowMs() - this.lastRefusalAtMs < REFUSING_MS
+    return this.parts.mayBeBare() && this.parts.nowMs() - this.lastRefusalAtMs < REFUSING_MS
   }
 
   /** Called once for each request, with its path and caller. An admitted request is under way until `end`. */
@@ -136,14 +156,14 @@ export class RequestGate implements FastRejectGate {
     const reason = this.isLettingIn ? undefined : this.reasonFor(path, sharer)
     this.isLettingIn = false
     if (reason !== undefined) return reason
-    this.admission.begin(sharer)
+    this.parts.admission.begin(sharer)
     if (path.startsWith(OPERATORS_PATHS)) this.operatorsUnderWay++
     return 'let_in'
   }
 
   /** Called once for each request that was let in, when its response is over. */
   end(path: string, sharer: Sharer): void {
-    this.admission.end(sharer)
+    this.parts.admission.end(sharer)
     if (path.startsWith(OPERATORS_PATHS)) this.operatorsUnderWay--
   }
 
@@ -152,7 +172,33 @@ export class RequestGate implements FastRejectGate {
    * room for all of it, and `refuse` is to be used.
    */
   refuseBarely(reason: RefusalReason, path: string, request: IncomingMessage, response: ServerResponse): boolean {
-    if (this.mayBeLogged() || !this.mayBeBare()) return false
+    if (this.mayBeLogged() || !this.parts.mayBeBare()) return false
+    this.answerBarely(refusalError(reason), path, request, response)
+    return true
+  }
+
+  /** Refuses a request like others before it, for the same reason, when there are too many of them; false otherwise. */
+  refuseLikeOthers(
+    endpoint: EndpointSpec | undefined,
+    sharer: Sharer,
+    door: DoorHeaders,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): boolean {
+    const known = this.parts.mayBeBare() ? this.parts.known.find(endpoint, sharer, door) : undefined
+    if (known === undefined) return false
+    this.lastRefusalAtMs = this.parts.nowMs()
+    this.answerBarely(known.error, known.call.path, request, response, known.headers)
+    return true
+  }
+
+  private answerBarely(
+    error: GatewayError,
+    path: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+    further: Headers = NO_HEADERS,
+  ): void {
     const { socket } = request
     response.once('finish', () => {
       // The parser may still have to see the end of the request that was just answered.
@@ -160,11 +206,10 @@ export class RequestGate implements FastRejectGate {
         FastReject.raise(socket, this)
       })
     })
-    const { status, headers, body } = renderError(refusalError(reason), this.dialectOf(path), requestIdOf(request))
-    response.writeHead(status, { ...headers, 'content-length': String(Buffer.byteLength(body)) })
+    const { status, headers, body } = renderError(error, this.parts.dialectOf(path), requestIdOf(request))
+    response.writeHead(status, { ...headers, ...further, 'content-length': String(Buffer.byteLength(body)) })
     if (response.shouldKeepAlive && isSmall(request)) response.end(body)
     else endResponse(body, request, response)
-    return true
   }
 
   /** Refuses a call like any other that fails. */
@@ -172,10 +217,18 @@ export class RequestGate implements FastRejectGate {
     sendError(refusalError(reason), call, request, response)
   }
 
-  refusalText({ path, requestId, ...headers }: SimpleRequest): string | undefined {
-    const reason = this.reasonFor(path, this.sharerOf(headers))
-    if (reason === undefined) return undefined
-    return this.refusals.wireText(this.dialectOf(path), reason, requestId === '' ? newRequestId() : requestId)
+  refusalText({ method, path, requestId, ...door }: SimpleRequest): string | undefined {
+    const sharer = this.parts.sharerOf(door)
+    const id = requestId === '' ? newRequestId() : requestId
+    const known = this.parts.known.find(this.parts.endpointOf(method, path), sharer, door)
+    if (known !== undefined) {
+      this.lastRefusalAtMs = this.parts.nowMs()
+      return this.refusals.wireText(known.call.dialect, known.error, id, known)
+    }
+    const reason = this.reasonFor(path, sharer)
+    return reason === undefined
+      ? undefined
+      : this.refusals.wireText(this.parts.dialectOf(path), refusalError(reason), id)
   }
 
   letIn(parse: () => void): void {
@@ -186,10 +239,10 @@ export class RequestGate implements FastRejectGate {
 
   private reasonFor(path: string, sharer: Sharer): RefusalReason | undefined {
     if (this.isLetInAnyway(path)) return undefined
-    const nowMs = this.nowMs()
-    const reason = this.admission.check(nowMs, sharer)
+    const nowMs = this.parts.nowMs()
+    const reason = this.parts.admission.check(nowMs, sharer)
     if (reason === undefined) return undefined
-    this.admission.countRefusal(reason)
+    this.parts.admission.countRefusal(reason)
     this.lastRefusalAtMs = nowMs
     return reason
   }

@@ -31,7 +31,7 @@ export class Refusals {
   }
 
   /** Returns the entries of an earlier minute, which are complete. */
-  add(refusal: UsageEntry): readonly UsageEntry[] {
+  add(refusal: UsageEntry, times = 1): readonly UsageEntry[] {
     const minute = Math.floor(refusal.atMs / MINUTE_MS)
     const complete = minute === this.minute ? [] : this.take()
     this.minute = minute
@@ -41,8 +41,8 @@ export class Refusals {
     const model = this.modelOf(common, refusal.model)
     const key = `${common} ${model ?? ''}`
     const group = this.groups.get(key)
-    if (group === undefined) this.groups.set(key, { entry: { ...refusal, ownerId, model }, requests: 1 })
-    else group.requests++
+    if (group === undefined) this.groups.set(key, { entry: { ...refusal, ownerId, model }, requests: times })
+    else group.requests += times
     return complete
   }
 

@@ -81,8 +81,8 @@ export class UsageMetrics {
     if (cost !== null) tally.cost += Number(cost)
   }
 
-  countRefusal({ outcome }: CountedEntry): void {
-    add(this.records, 'outcome', outcome, 1)
+  countRefusal({ outcome }: CountedEntry, times: number): void {
+    add(this.records, 'outcome', outcome, times)
   }
 
   countUnpriced({ usageClass, channelId }: CountedEntry): void {

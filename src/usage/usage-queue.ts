@@ -135,6 +135,10 @@ export class UsageQueue
       if (entry.reason === undefined) this.add(entry)
       else this.addRefusal(entry)
     })
+    this.hooks.onRepeated((call, outcome, times) => {
+      const entry = entryFromRequest(call, outcome, this.prices)
+      if (entry?.reason !== undefined) this.addRefusal(entry, times)
+    })
     this.store.onChange(({ prices, channels }) => {
       this.settle()
       this.prices = new PriceTable(prices)
@@ -202,9 +206,9 @@ export class UsageQueue
   }
 
   /** Counted at once, and recorded with others of its kind once their minute is over. */
-  private addRefusal(entry: UsageEntry): void {
-    this.metrics.countRefusal(entry)
-    this.recordRefusals(this.refusals.add(entry))
+  private addRefusal(entry: UsageEntry, times = 1): void {
+    this.metrics.countRefusal(entry, times)
+    this.recordRefusals(this.refusals.add(entry, times))
     if (this.stopping === undefined) {
       this.refusalTimer ??= setTimeout(this.settleRefusals, Refusals.untilComplete(entry.atMs)).unref()
     } else {

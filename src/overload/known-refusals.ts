@@ -1,0 +1,133 @@
+import type { EndpointSpec } from '../core/endpoint.js'
+import type { Sharer } from '../core/fair-share.js'
+import { type ErrorKind, GatewayError } from '../core/errors.js'
+import type { RequestContext } from '../core/request-context.js'
+import type { RequestOutcome } from '../observability/request-hooks.js'
+import type { DoorHeaders } from './caller-at-door.js'
+
+/** Refusals in one second that are made as any other; further ones are made without a call of their own. */
+const ORDINARY_PER_SECOND = 100
+const SECOND_MS = 1_000
+
+const MAXIMUM_FAULTS = 256
+const LONGEST_FAULT = 600
+
+const OF_KEYS: ReadonlySet<ErrorKind> = new Set(['key_missing', 'key_malformed', 'unauthorized'])
+
+/** A request that was refused, and how often another one was for the same reason. */
+export interface KnownRefusal {
+  readonly error: GatewayError
+  /** Of the answer, beside the error's own: what is left of limits. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly call: RequestContext
+  readonly outcome: RequestOutcome
+  readonly untilMs: number
+  repeats: number
+}
+
+interface KnownRefusalParts {
+  /** Why a request to this endpoint has no caller; undefined where it has one, or that is not known yet. Never throws. */
+  readonly keyFault: (headers: DoorHeaders, endpoint: EndpointSpec) => GatewayError | undefined
+  /** As many more requests have ended like this one. */
+  readonly onRepeated: (call: RequestContext, outcome: RequestOutcome, times: number) => void
+  readonly nowMs: () => number
+}
+
+/**
+ * Refusals that a flood gets as fast as it asks: no valid key, or a limit of requests that is used up until its window ends. The first of a second are
+ * made as any other, and are remembered for a second; further ones for the same reason at the same endpoint are answered like
+ * these, for a fifth of the cost, and counted in the same places.
+ */
+export class KnownRefusals {
+  private known = new Map<string, KnownRefusal>()
+  /** Of this second, by what was sent. */
+  private readonly faults = new Map<string, string | undefined>()
+  private secondStartedAtMs = Number.NEGATIVE_INFINITY
+  private inSecond = 0
+  private timer: NodeJS.Timeout | undefined
+
+  constructor(private readonly parts: KnownRefusalParts) {}
+
+  /** Whether there are so many that `find` is worth its time. */
+  get isBusy(): boolean {
+    return this.inSecond >= ORDINARY_PER_SECOND
+  }
+
+  /** The refusal that a request would get, once there are too many to make each of them; it has been counted then. */
+  find(endpoint: EndpointSpec | undefined, sharer: Sharer, headers: DoorHeaders): KnownRefusal | undefined {
+    if (!this.isBusy || endpoint === undefined || endpoint.keyHeaders.length === 0) return undefined
+    const nowMs = this.parts.nowMs()
+    if (!this.isSameSecond(nowMs)) return undefined
+    const reason = sharer.member === undefined ? sharer.keyId : this.faultOf(headers, endpoint)
+    const found = reason === undefined ? undefined : this.known.get(`${endpoint.name} ${reason}`)
+    if (found === undefined || nowMs >= found.untilMs) return undefined
+    found.repeats++
+    this.timer ??= setTimeout(this.report, SECOND_MS).unref()
+    return found
+  }
+
+  /** The message of a fault; a flood sends the same headers again and again. */
+  private faultOf(headers: DoorHeaders, endpoint: EndpointSpec): string | undefined {
+    const { authorization = '', apiKey = '' } = headers
+    const text = `${endpoint.name} ${authorization} ${apiKey}`
+    if (this.faults.has(text)) return this.faults.get(text)
+    const message = this.parts.keyFault(headers, endpoint)?.message
+    if (this.faults.size < MAXIMUM_FAULTS && text.length <= LONGEST_FAULT) this.faults.set(text, message)
+    return message
+  }
+
+  /** Called at the end of every request. */
+  learn(call: RequestContext, outcome: RequestOutcome): void {
+    const { log, endpoint, caller } = call
+    const { failure } = log
+    if (!(failure instanceof GatewayError) || endpoint === undefined || log.attempts.length > 0) return
+    const nowMs = this.parts.nowMs()
+    const isOfKey = OF_KEYS.has(failure.kind)
+    const untilMs = nowMs + (isOfKey ? SECOND_MS : Math.min(SECOND_MS, usedUpMs(call, failure)))
+    if (untilMs <= nowMs) return
+    if (!this.isSameSecond(nowMs)) this.beginSecond(nowMs)
+    this.inSecond++
+    const key = `${endpoint.name} ${isOfKey ? failure.message : caller.keyId}`
+    const before = this.known.get(key)
+    if (before !== undefined) this.count(before)
+    const headers = isOfKey ? {} : limitHeadersOf(call)
+    this.known.set(key, { error: failure, headers, call, outcome, untilMs, repeats: 0 })
+  }
+
+  private isSameSecond(nowMs: number): boolean {
+    return nowMs - this.secondStartedAtMs < SECOND_MS
+  }
+
+  /** What was learned in the last one is not valid any more. */
+  private beginSecond(nowMs: number): void {
+    this.report()
+    this.faults.clear()
+    this.secondStartedAtMs = nowMs
+    this.inSecond = 0
+  }
+
+  readonly report = (): void => {
+    clearTimeout(this.timer)
+    this.timer = undefined
+    for (const refusal of this.known.values()) this.count(refusal)
+    if (!this.isSameSecond(this.parts.nowMs())) this.known.clear()
+  }
+
+  private count(refusal: KnownRefusal): void {
+    if (refusal.repeats > 0) this.parts.onRepeated(refusal.call, refusal.outcome, refusal.repeats)
+    refusal.repeats = 0
+  }
+}
+
+/** For how long no request of this key can be served, in milliseconds; 0 where that depends on what ends meanwhile. */
+function usedUpMs({ quota }: RequestContext, { details: { retryAfterSeconds = 0 } }: GatewayError): number {
+  // The seconds were rounded up.
+  return quota?.refusedBy === 'requestsPerMinute' ? (retryAfterSeconds - 1) * SECOND_MS : 0
+}
+
+/** Without what belongs to a single response. */
+function limitHeadersOf({ responseHeaders, requestId }: RequestContext): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(responseHeaders).filter(([name, value]) => name !== 'connection' && value !== requestId),
+  )
+}
