@@ -23,6 +23,7 @@ import {
   startGateway,
   type TestGateway,
 } from '../support/gateway.js'
+import { KeptAliveClient } from '../support/failing-calls.js'
 import { closeAfterEach, shareLab } from '../support/lab-lifetime.js'
 import {
   askAs,
@@ -87,6 +88,7 @@ describe('limits', () => {
         'anthropic-0': { ...TWO_REQUESTS, tokensPerMinute: 5000 },
         'anthropic-1': { ...TWO_REQUESTS, tokensPerMinute: 5000 },
         families: { requestsPerMinute: 1 },
+        flood: { requestsPerMinute: 1 },
         requests: { requestsPerMinute: 50 },
         both: { requestsPerMinute: 50, tokensPerMinute: 90_000 },
       })),
@@ -104,6 +106,65 @@ describe('limits', () => {
       expect((await lab.get('reads', '/v1/models')).status).toBe(200)
       expect((await lab.limits('reads')).limits['requestsPerMinute']).toMatchObject({ limit: 1, remaining: 0 })
     })
+  })
+
+  describe('A flood of refusals', () => {
+    const CLIENTS = 10
+    const EACH = 100
+
+    /** What is counted of refusals, by kind and by the answers of routes. */
+    async function counted(kind: string, status: number): Promise<readonly number[]> {
+      const text = await lab.gateway.application.get(Metrics).registry.metrics()
+      const sum = (line: RegExp): number =>
+        [...text.matchAll(line)].reduce((total, [, value]) => total + Number(value), 0)
+      return [
+        sum(new RegExp(`^gateway_failures_total\\{kind="${kind}"\\} (\\d+)$`, 'gm')),
+        sum(new RegExp(`^gateway_requests_total\\{.*status="${status}".*\\} (\\d+)$`, 'gm')),
+      ]
+    }
+
+    it.each([
+      ['by a limit that is used up', 'rate_limited', 429, 'flood', CHAT_PATH],
+      ['by such a limit, of messages', 'rate_limited', 429, 'flood', MESSAGES],
+      ['without a valid key', 'unauthorized', 401, 'no-key-of-ours', CHAT_PATH],
+      ['without a valid key, of messages', 'unauthorized', 401, 'no-key-of-ours', MESSAGES],
+    ])('%s is answered whole, each like the first, and counted to the last', async (_why, kind, status, key, path) => {
+      if (status === 429) await lab.chat(key)
+      const body = path === MESSAGES ? messageText('x') : chatText('x')
+      const before = await counted(kind, status)
+      const clients = Array.from({ length: CLIENTS }, () => new KeptAliveClient(lab.gateway.url))
+      const answers = await Promise.all(
+        clients.map(async (client, index) => {
+          const own = []
+          for (let count = 0; count < EACH; count++) own.push(await client.ask(requestBytes(path, key, index, body)))
+          client.socket.destroy()
+          return own
+        }),
+      )
+      const shown = answers.map((own, index) => new Set(own.map((answer) => shownOf(answer, index))))
+      for (const own of shown) expect([...own]).toEqual([...(shown[0] ?? [])].slice(0, own.size))
+      expect(new Set(answers.flat().map((answer) => answer.status))).toEqual(new Set([status]))
+      const expected = before.map((count) => count + CLIENTS * EACH)
+      await eventually(async () => (await counted(kind, status)).join() === expected.join())
+    })
+
+    const requestBytes = (path: string, key: string, index: number, body: string): string =>
+      `POST ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\nx-request-id: client-${index}\r\n` +
+      `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
+
+    /** An answer without what time and request change of it. */
+    const shownOf = ({ head, body }: { readonly head: string; readonly body: string }, index: number): string =>
+      [
+        ...head
+          .toLowerCase()
+          .split('\r\n')
+          .filter((line) => !/^(?:date|connection|keep-alive|content-length):|reset/.test(line))
+          .sort(),
+        body,
+      ]
+        .join('\n')
+        .replaceAll(`client-${index}`, 'client')
+        .replaceAll(/\d+ s\b|retry-after: \d+/g, 'later')
   })
 
   describe('A limit of requests at once', () => {
