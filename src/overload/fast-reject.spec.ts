@@ -10,7 +10,14 @@ import {
 import { Duplex } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import fc from 'fast-check'
-import { FastReject, readIntoSharedMemory, readSimpleRequest, type FastRejectGate } from './fast-reject.js'
+import { doorHeadersOf } from './caller-at-door.js'
+import {
+  FastReject,
+  type FastRejectGate,
+  readIntoSharedMemory,
+  readSimpleRequest,
+  type SimpleRequest,
+} from './fast-reject.js'
 
 describe('fast reject of a connection', () => {
   const IDLE_MS = 75_000
@@ -262,7 +269,8 @@ describe('fast reject', () => {
       [['POST / HTTP/1.1', 'Content-Length: 0', 'X-Request-Id: mine-1.a:b_c '], '', '/', 'mine-1.a:b_c'],
       [['GET /a%20b;c HTTP/1.1', 'empty:', 'text: caf\xe9\t1'], '', '/a%20b;c', ''],
     ])('is read: %j', (lines, body, path, requestId) => {
-      expect(readSimpleRequest(request(lines, body))).toEqual({ path, requestId })
+      const read = readSimpleRequest(request(lines, body), '192.0.2.1')
+      expect(read).toMatchObject({ method: lines[0]?.split(' ')[0], path, requestId, peer: '192.0.2.1' })
     })
   })
 
@@ -322,6 +330,13 @@ describe('fast reject', () => {
         ': c',
       ],
       ...[
+        'Authorization: Bearer a',
+        'authorization:\tBearer  b ',
+        'authorization:',
+        'X-Api-Key: k',
+        'x-forwarded-for: 192.0.2.1, ::1',
+      ],
+      ...[
         ' d: e',
         'f',
         'g: \x01',
@@ -346,7 +361,7 @@ describe('fast reject', () => {
     const end = fc.constantFrom('', 'abcd', 'abc', 'GET / HTTP/1.1\r\n\r\n', '4\r\nabcd\r\n0\r\n\r\n')
     const separator = fc.constantFrom('\r\n', '\r\n', '\r\n', '\n', '\r')
 
-    it("is one request to Node's parser as well, with the same path and id, and nothing is left over", async () => {
+    it("is one request to Node's parser as well, with the same path, id and caller, and nothing is left over", async () => {
       let accepted = 0
       await fc.assert(
         fc.asyncProperty(
@@ -369,9 +384,7 @@ describe('fast reject', () => {
     })
   })
 
-  interface Seen {
-    readonly path: string
-    readonly requestId: string
+  interface Seen extends SimpleRequest {
     readonly complete: boolean
   }
 
@@ -396,10 +409,12 @@ describe('fast reject', () => {
     connection.push(bytes)
     await new Promise((done) => setImmediate(done))
     await new Promise((done) => setImmediate(done))
-    const found = seen.map(({ request: { url = '', headers, complete } }) => ({
-      path: url.split('?')[0] ?? '',
-      requestId: String(headers['x-request-id'] ?? ''),
-      complete,
+    const found = seen.map(({ request: incoming }) => ({
+      ...doorHeadersOf(incoming),
+      method: incoming.method ?? '',
+      path: incoming.url?.split('?')[0] ?? '',
+      requestId: String(incoming.headers['x-request-id'] ?? ''),
+      complete: incoming.complete,
     }))
     connection.destroy()
     return found

@@ -72,7 +72,7 @@ const HEAD =
 
 /** Headers that say otherwise where a message ends, that ask for more than an answer, or that stand there twice. */
 const ODD =
-  /\n(?:transfer-encoding:|upgrade:|expect:|te:|trailer:|proxy-connection:|http2-settings:|connection:(?!\s*keep-alive\s*(?:\r|$))|(content-length|x-request-id):[^]*\n\1:)/i
+  /\n(?:transfer-encoding:|upgrade:|expect:|te:|trailer:|proxy-connection:|http2-settings:|connection:(?!\s*keep-alive\s*(?:\r|$))|(content-length|x-request-id|authorization|x-api-key|x-forwarded-for):[^]*\n\1:)/i
 
 const LENGTH = /\ncontent-length:[\t ]*([^\r]*)/i
 const DIGITS = /^\d{1,9}[\t ]*$/
