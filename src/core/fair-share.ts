@@ -9,31 +9,22 @@ export interface Sharer {
 /** What is shared, in bytes or places. */
 export interface SharedCapacity {
   readonly total: number
-  /** What one caller may hold of it, from 0 to 1. */
+  /** What one caller may hold of it, from 0 to 1; 1 = nothing is kept for others. */
   readonly callerShare: number
-  /** What only callers within their share may take. */
-  readonly reserve: number
+  /** Whether a caller may hold more while no other one asks: places, which are given back soon; not memory. */
+  readonly mayExceedShare: boolean
 }
 
-/** One place in so many stays free for callers that hold few, but for numbers so small that it would be missed. */
-const RESERVED_PLACES = 8
+/** The last part of what is shared is for callers that hold next to nothing, and for callers within their share. */
+const LAST_PART = 1 / 8
+/** Of so few places none is kept: it would be missed. */
 const SMALL_NUMBER = 8
 
-const reservedOf = (total: number): number => (total < SMALL_NUMBER ? 0 : Math.ceil(total / RESERVED_PLACES))
+const lastPartOf = (total: number, callerShare: number): number =>
+  callerShare === 1 || total < SMALL_NUMBER ? 0 : Math.ceil(total * LAST_PART)
 
-/** Places: a caller may hold more than its share while no other one asks. */
-export const capacityOfPlaces = (total: number, callerShare: number): SharedCapacity => ({
-  total,
-  callerShare,
-  reserve: callerShare === 1 ? 0 : reservedOf(total),
-})
-
-/** Memory: no caller ever holds more than its share. */
-export const capacityOfBytes = (total: number, callerShare: number): SharedCapacity => ({
-  total,
-  callerShare,
-  reserve: total - callerShare * total,
-})
+/** Next to nothing, as a part of a share. */
+const MODEST_PART = 1 / 8
 
 interface Wish {
   readonly amount: number
@@ -65,20 +56,21 @@ class Holdings {
   }
 
   /**
-   * Whether a holder may take more of `capacity`, of which all together hold `held`. A single thing may be larger than a share: it could
-   * never be had otherwise. The last eighth is for holders of next to nothing, as two of them have all between their shares.
+   * Whether a holder may take more of `capacity`, of which all together hold `held`. A single thing may be larger than a share:
+   * it could never be had otherwise. As two callers may have all between their shares, the last part is for modest ones.
    */
   allows(name: string, { amount, begun, limit }: Wish, held: number, capacity: SharedCapacity): boolean {
-    const { total, callerShare, reserve } = capacity
+    const { total, callerShare, mayExceedShare } = capacity
     const own = this.heldBy(name)
-    const isWithinShare = own === begun || own + amount <= callerShare * total
-    const isModest = own === begun || own + amount <= (callerShare * total) / RESERVED_PLACES
-    const leftToModest = isModest || callerShare === 1 ? 0 : reservedOf(total)
-    if (held + amount > Math.min(total - leftToModest, limit)) {
+    const isFirst = own === begun
+    const isWithinShare = isFirst || own + amount <= callerShare * total
+    const isModest = isFirst || own + amount <= callerShare * total * MODEST_PART
+    const usable = isModest ? total : total - lastPartOf(total, callerShare)
+    if (held + amount > Math.min(usable, limit)) {
       if (isWithinShare) this.#remember(name)
       return false
     }
-    return isWithinShare || (held + amount <= total - reserve && !this.othersAsk(name))
+    return isWithinShare || (mayExceedShare && !this.othersAsk(name))
   }
 
   /** Whether a holder, or one that is about to take, is not the only one. */
@@ -94,9 +86,8 @@ class Holdings {
 }
 
 /**
- * Keeps one caller from holding everything: each key has a share of the whole, and callers without a key together have that of one
- * key, of which each of them has a share in turn. What others do not ask for may be held beyond a share, up to a reserve. Counts only: what is
- * held is the owner's matter.
+ * Keeps one caller from holding everything: each key has a share of the whole, and callers without a key together have that of
+ * one key, of which each of them has a share in turn. Counts only: what is held is the owner's matter.
  */
 export class FairShare {
   #held = 0
@@ -149,15 +140,14 @@ export class FairShare {
   #allows({ keyId, member }: Sharer, wish: Wish, capacity: SharedCapacity): boolean {
     if (member === undefined) return this.#keys.allows(keyId, wish, this.#held, capacity)
     if (!this.#hasRoomAmongMembers(keyId, member, wish, capacity)) return false
-    const reserve = Math.min(capacity.reserve, reservedOf(capacity.total))
-    return this.#keys.allows(keyId, wish, this.#held, { ...capacity, reserve })
+    // All of them together are many callers, which may have what no key asks for.
+    return this.#keys.allows(keyId, wish, this.#held, { ...capacity, mayExceedShare: true })
   }
 
   #hasRoomAmongMembers(keyId: string, member: string, wish: Wish, capacity: SharedCapacity): boolean {
     const held = this.#keys.heldBy(keyId)
     if (held === 0) return true
     const part = this.#keys.othersAsk(keyId) ? capacity.callerShare : 1
-    const { total, callerShare, reserve } = capacity
-    return this.#members.allows(member, wish, held, { total: part * total, callerShare, reserve: part * reserve })
+    return this.#members.allows(member, wish, held, { ...capacity, total: part * capacity.total })
   }
 }

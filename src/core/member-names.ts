@@ -14,24 +14,21 @@ export const AMBIGUOUS_KEY = 'ambiguous_key'
 
 const ASCII = /^\p{ASCII}*$/u
 
-const LAST_CODE_POINT = 0x10ffff
-const FIRST_BEYOND_ASCII = 0x80
+/** Of characters beyond ASCII that have two cases, as they come; Unicode has some three thousand. */
+const foldings = new Map<string, string>()
 
-let foldings: ReadonlyMap<string, string> | undefined
-
-/** Of every character beyond ASCII that folds to another one; made with the first name that has one. */
-function makeFoldings(): ReadonlyMap<string, string> {
-  const found = new Map<string, string>()
-  for (let codePoint = FIRST_BEYOND_ASCII; codePoint <= LAST_CODE_POINT; codePoint++) {
-    const character = String.fromCodePoint(codePoint)
-    const lower = character.toLowerCase()
-    const upper = character.toUpperCase()
-    if (lower === character && upper === character) continue
-    // Some change to more than one character, or to one that a folding does not make of them (dotless i).
-    const folded = [upper.toLowerCase(), lower].find((candidate) => new RegExp(`^${candidate}$`, 'iu').test(character))
-    if (folded !== undefined && folded !== character) found.set(character, folded)
-  }
-  return found
+/** One character; itself where it has no case. */
+function foldingOf(character: string): string {
+  const known = foldings.get(character)
+  if (known !== undefined) return known
+  const lower = character.toLowerCase()
+  const upper = character.toUpperCase()
+  if (lower === character && upper === character) return character
+  // Some change to more than one character, or to one that a folding does not make of them (dotless i).
+  const candidates = [upper.toLowerCase(), lower]
+  const folded = candidates.find((candidate) => new RegExp(`^${candidate}$`, 'iu').test(character)) ?? character
+  foldings.set(character, folded)
+  return folded
 }
 
 /**
@@ -40,11 +37,8 @@ function makeFoldings(): ReadonlyMap<string, string> {
  */
 export function foldCase(name: string): string {
   if (ASCII.test(name)) return name.toLowerCase()
-  const known = (foldings ??= makeFoldings())
   let folded = ''
-  for (const character of name) {
-    folded += character < '\u0080' ? character.toLowerCase() : (known.get(character) ?? character)
-  }
+  for (const character of name) folded += character < '\u0080' ? character.toLowerCase() : foldingOf(character)
   return folded
 }
 

@@ -67,11 +67,6 @@ export class ClientDisconnect {
 
 const ACCEPTABLE = /^[\x21-\x7e]{1,128}$/
 
-/** Of ids that the gateway and its balancer make: their form holds no key. */
-const OWN_ID = /^req_[0-9a-f-]{32,36}$/
-
-export const isOwnRequestId = (id: string): boolean => OWN_ID.test(id)
-
 /** Random per process and counted within it: unique over all replicas, at a fraction of the cost of a random id each. */
 const PREFIX = `req_${randomBytes(10).toString('hex')}`
 let count = 0
@@ -231,6 +226,8 @@ export class RequestContext {
   readonly dialect: Dialect
   /** The path as the log may show it. */
   readonly loggedPath: string
+  /** Nothing in `loggedPath` is a caller's own text. */
+  readonly isPlainPath: boolean
   /** Written with the head of every response. */
   readonly responseHeaders: Record<string, string>
   readonly log = new RequestLog()
@@ -258,6 +255,7 @@ export class RequestContext {
     this.endpoint = endpointFor(match, method)
     this.dialect = match.dialect
     this.loggedPath = match.loggedPath ?? path
+    this.isPlainPath = match.loggedPath !== undefined || match.endpoints[0]?.path === path
     this.responseHeaders = { 'x-request-id': requestId }
   }
 

@@ -7,7 +7,7 @@ import { ConfigStore } from '../config/config-store.js'
 import type { ByteSource } from '../core/byte-stream.js'
 import { type Caller, sharerOf } from '../core/caller.js'
 import { codeOf, GatewayError } from '../core/errors.js'
-import { capacityOfPlaces, FairShare } from '../core/fair-share.js'
+import { FairShare } from '../core/fair-share.js'
 import type { RequestContext } from '../core/request-context.js'
 import { SpooledFile } from '../core/spooled-file.js'
 import { safeFileName } from '../server/multipart.js'
@@ -159,7 +159,7 @@ export class FetchesInFlight {
   constructor(store: ConfigStore) {
     this.places = new FairShare(() => {
       const { documents, admission } = store.current
-      return capacityOfPlaces(documents.fetchesInFlight, admission.callerShare)
+      return { total: documents.fetchesInFlight, callerShare: admission.callerShare, mayExceedShare: true }
     })
   }
 

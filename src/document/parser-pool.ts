@@ -1,7 +1,7 @@
 import type { EngineReplyHead } from '@multi-model-gateway/document-engine/protocol.js'
 import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
-import { capacityOfPlaces, FairShare } from '../core/fair-share.js'
+import { FairShare } from '../core/fair-share.js'
 import { clientDisconnected } from '../core/request-context.js'
 import { MAXIMUM_TIMER_MS } from '../core/time.js'
 import type { Logger } from '../observability/logger.js'
@@ -116,7 +116,7 @@ export class ParserPool extends DocumentParser implements OnApplicationBootstrap
     super()
     this.places = new FairShare(() => {
       const { documents, admission } = store.current
-      return capacityOfPlaces(documents.processes + documents.queue, admission.callerShare)
+      return { total: documents.processes + documents.queue, callerShare: admission.callerShare, mayExceedShare: true }
     })
     this.fleet = new ParserFleet(
       entry,

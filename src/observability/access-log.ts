@@ -34,31 +34,51 @@ const QUIET_PATHS: ReadonlySet<string> = new Set(['/health/live', '/health/ready
 /** Statuses that a caller can get as fast as it asks, at next to no cost. */
 const CHEAP_REFUSALS: ReadonlySet<number> = new Set([401, 404, 429])
 
-/** Lines of cheap refusals in one second; further ones are counted only. */
-const LOGGED_PER_SECOND = 100
+/** Lines of refusals in one second; further ones are counted only. */
+const LINES_PER_SECOND = 100
 const SECOND_MS = 1_000
 
-/** Bounds the lines of refused requests, as those of the request gate are. */
-export class RefusalLines {
-  private secondStartedAtMs = -Infinity
+/** Bounds the lines of what a caller can cause as fast as it asks. */
+export class LinesPerSecond {
+  private secondStartedAtMs = Number.NEGATIVE_INFINITY
   private inSecond = 0
-  private omitted = 0
-  private timer: NodeJS.Timeout | undefined
 
-  constructor(private readonly logger: Logging['logger']) {}
+  constructor(private readonly nowMs: () => number = () => performance.now()) {}
 
-  /** Whether a request with this status has a line of its own. */
-  mayLog(status: number): boolean {
-    if (!CHEAP_REFUSALS.has(status)) return true
-    const nowMs = performance.now()
+  /** Whether there is room for one more; each time counts. */
+  hasRoom(): boolean {
+    const nowMs = this.nowMs()
     if (nowMs - this.secondStartedAtMs >= SECOND_MS) {
       this.secondStartedAtMs = nowMs
       this.inSecond = 0
     }
     this.inSecond++
-    if (this.inSecond <= LOGGED_PER_SECOND) return true
-    this.omit(1)
-    return false
+    return this.inSecond <= LINES_PER_SECOND
+  }
+}
+
+/** One line for each request; of cheap refusals a hundred in a second, and then one with the number of the others. */
+export class AccessLog {
+  private readonly refusals = new LinesPerSecond()
+  private omitted = 0
+  private timer: NodeJS.Timeout | undefined
+
+  constructor(
+    private readonly logging: Logging,
+    /** A path without what must not be logged. */
+    private readonly shownPath: (path: string) => string = (path) => path,
+  ) {}
+
+  write(call: RequestContext, outcome: RequestOutcome): void {
+    const { logger, sink } = this.logging
+    const level = levelOf(call, outcome.status, outcome.left)
+    if (!logger.isLevelEnabled(level)) return
+    if (CHEAP_REFUSALS.has(outcome.status) && !this.refusals.hasRoom()) {
+      this.omit(1)
+      return
+    }
+    const route = call.isPlainPath ? call.loggedPath : this.shownPath(call.loggedPath)
+    sink.write(lineOf(call, outcome, route, String(logger.levels.values[level])))
   }
 
   /** Counts requests that have no line of their own. */
@@ -69,45 +89,45 @@ export class RefusalLines {
 
   private readonly report = (): void => {
     this.timer = undefined
-    this.logger.info({ refused: this.omitted }, 'requests refused with 401, 404 or 429, without lines of their own')
+    this.logging.logger.info(
+      { refused: this.omitted },
+      'requests refused with 401, 404 or 429, without lines of their own',
+    )
     this.omitted = 0
   }
 }
 
-/** Writes the access log line of a request, unless `refusals` says that there are too many. Never a body or a key. */
-export function logRequest(
+/** Concatenated by hand: the logger's own way costs twice as much, for every relayed request. Never a body or a key. */
+function lineOf(
   call: RequestContext,
-  { status, left, totalMs, gatewayMs }: RequestOutcome,
-  { logger, sink }: Logging,
-  refusals?: RefusalLines,
-): void {
+  { status, totalMs, gatewayMs }: RequestOutcome,
+  route: string,
+  level: string,
+): string {
   const { log } = call
-  const level = levelOf(call, status, left)
-  if (!logger.isLevelEnabled(level) || refusals?.mayLog(status) === false) return
-  // Concatenated by hand: the logger's own way costs twice as much, for every relayed request.
-  sink.write(
-    `{"level":${logger.levels.values[level]},"time":"${isoTime()}"` +
-      word('requestId', call.requestId) +
-      word('keyId', call.caller.keyId) +
-      word('address', log.callerAddress) +
-      word('method', call.method) +
-      word('route', call.loggedPath) +
-      word('model', log.model) +
-      word('channel', log.channelId) +
-      count('attempts', log.attempts.length) +
-      record('tried', describeTried(log.attempts)) +
-      count('status', status) +
-      count('upstreamStatus', log.upstreamStatus) +
-      word('upstreamRequestId', log.upstreamRequestId) +
-      duration('totalMs', totalMs) +
-      duration('receiveMs', log.receiveMs) +
-      duration('upstreamMs', log.upstreamMs) +
-      duration('firstByteMs', log.firstByteMs) +
-      duration('gatewayMs', gatewayMs) +
-      count('bytesOut', log.bytesOut) +
-      usageText(log) +
-      record('failure', describeFailure(log.failure)) +
-      ',"msg":"request"}\n',
+  return (
+    `{"level":${level},"time":"${isoTime()}"` +
+    word('requestId', call.requestId) +
+    word('keyId', call.caller.keyId) +
+    word('address', log.callerAddress) +
+    word('method', call.method) +
+    word('route', route) +
+    word('model', log.model) +
+    word('channel', log.channelId) +
+    count('attempts', log.attempts.length) +
+    record('tried', describeTried(log.attempts)) +
+    count('status', status) +
+    count('upstreamStatus', log.upstreamStatus) +
+    word('upstreamRequestId', log.upstreamRequestId) +
+    duration('totalMs', totalMs) +
+    duration('receiveMs', log.receiveMs) +
+    duration('upstreamMs', log.upstreamMs) +
+    duration('firstByteMs', log.firstByteMs) +
+    duration('gatewayMs', gatewayMs) +
+    count('bytesOut', log.bytesOut) +
+    usageText(log) +
+    record('failure', describeFailure(log.failure)) +
+    ',"msg":"request"}\n'
   )
 }
 

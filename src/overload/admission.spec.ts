@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { parseConfig } from '../../test/support/config.js'
 import { dialectOf } from '../../test/support/endpoints.js'
 import type { AdmissionSection } from '../config/settings.js'
-import { capacityOfPlaces, FairShare, type Sharer } from '../core/fair-share.js'
+import { FairShare, type Sharer } from '../core/fair-share.js'
 import { renderError } from '../dialects/error-format.js'
 import { Admission, REFUSAL_REASONS, shareOfAdmission } from './admission.js'
 import {
@@ -14,10 +14,10 @@ import {
   type MemoryReading,
   readProcessMemory,
 } from './load-monitor.js'
-import { networkOf } from './caller-at-door.js'
-import { fairPart } from './fair-turns.js'
+import { networkOf } from './caller-resolver.js'
+import { fairPart, FairTurns } from './fair-turns.js'
 import { KnownRefusals } from './known-refusals.js'
-import { refusalError, Refusals, RequestGate } from './request-gate.js'
+import { refusalError, RefusalTemplates, RequestGate } from './request-gate.js'
 
 const ANYONE = { keyId: 'anyone' }
 
@@ -249,6 +249,36 @@ describe('Callers that share', () => {
     expect(one / other).toBeLessThan(1.4)
   })
 
+  it('go first for all that is admitted with keys, and without them for half of it', () => {
+    const turns = new FairTurns()
+    // Of one caller, so that nine in ten of all others are below their part.
+    for (let count = 0; count < 1_000; count++) turns.count(FLOOD)
+    turns.tick(100)
+    const first = (sharer: (index: number) => Sharer): number =>
+      Array.from({ length: 1_000 }, (_, index) => turns.takesTurn(sharer(index))).filter(Boolean).length
+    const byKey = first((index) => ({ keyId: `key-${index}` }))
+    const byAddress = first((index) => address(`10.0.${index >> 8}.${index & 255}`))
+    // A hundred milliseconds of a sum of which half is forgotten in a second.
+    expect(byKey).toBe(Math.floor(1_000 * 0.5 ** 0.1 * Math.LN2 * 0.1))
+    expect(byAddress).toBe(Math.floor((1_000 * 0.5 ** 0.1 * Math.LN2 * 0.1) / 2))
+  })
+
+  it('without keys divide the part of a key between them, also one that is alone', () => {
+    const turns = new FairTurns()
+    for (let count = 0; count < 400; count++) turns.count(FLOOD)
+    for (let count = 0; count < 100; count++) turns.count(address('10.0.0.1'))
+    turns.tick(100)
+    expect(turns.takesTurn(address('10.0.0.1'))).toBe(true)
+  })
+
+  it('count together once there are too many names, and then get no turn that one of them would not', () => {
+    const turns = new FairTurns()
+    for (let index = 0; index < 4_096; index++) turns.count({ keyId: `key-${index}` })
+    for (let count = 0; count < 100; count++) turns.count({ keyId: 'one more' })
+    turns.tick(100)
+    expect(turns.takesTurn({ keyId: 'another one' })).toBe(false)
+  })
+
   it('get no more than they ask for, and share the rest equally', () => {
     fc.assert(
       fc.property(fc.array(fc.nat(1_000), { minLength: 1, maxLength: 20 }), fc.nat(5_000), (wanted, total) => {
@@ -271,7 +301,7 @@ describe('Callers that share', () => {
   })
 
   it('leave places free for those that hold few', () => {
-    const places = new FairShare(() => capacityOfPlaces(80, 0.5))
+    const places = new FairShare(() => ({ total: 80, callerShare: 0.5, mayExceedShare: true }))
     const taken = (sharer: Sharer): number => {
       let count = 0
       while (places.take(sharer)) count++
@@ -545,7 +575,7 @@ const PATHS = [
 
 describe.each(PATHS)('A refusal on %s', (path) => {
   it.each(REFUSAL_REASONS)('for %s is over the wire what it is everywhere else', (reason) => {
-    const refusals = new Refusals()
+    const refusals = new RefusalTemplates()
     for (const requestId of ['req_1', 'a'.repeat(128), 'x.Y:z-_0']) {
       const text = refusals.wireText(dialectOf(path), refusalError(reason), requestId, {
         nowMs: Date.UTC(2026, 0, 2, 3, 4, 5),
@@ -564,9 +594,9 @@ describe.each(PATHS)('A refusal on %s', (path) => {
   })
 })
 
-describe('Refusals', () => {
+describe('RefusalTemplates', () => {
   it('say 503, on messages 529, and when to come back', () => {
-    const refusals = new Refusals()
+    const refusals = new RefusalTemplates()
     expect(refusals.wireText(dialectOf('/v1/chat/completions'), refusalError('loop_delay'), 'r')).toMatch(
       /^HTTP\/1\.1 503 [^]*\r\nretry-after: 1\r\n/,
     )
@@ -576,7 +606,7 @@ describe('Refusals', () => {
   })
 
   it('carry the date of their second, also when the clock is set back', () => {
-    const refusals = new Refusals()
+    const refusals = new RefusalTemplates()
     const dateAt = (nowMs: number): string | undefined =>
       /\r\ndate: (.*)\r\n/.exec(refusals.wireText(dialectOf('/'), refusalError('memory'), 'r', { nowMs }))?.[1]
     for (const nowMs of [5_000, 5_999, 6_000, 5_500, 0]) expect(dateAt(nowMs)).toBe(new Date(nowMs).toUTCString())

@@ -1,5 +1,5 @@
 import type { AdmissionSection, GatewayConfig } from '../config/settings.js'
-import { capacityOfPlaces, FairShare, type Sharer } from '../core/fair-share.js'
+import { FairShare, type Sharer } from '../core/fair-share.js'
 import { MemoryBudget } from './memory-budget.js'
 import { collectGarbage, EventLoopLoad, MemoryLoad, type MemoryReading, readProcessMemory } from './load-monitor.js'
 
@@ -82,7 +82,10 @@ export class Admission {
     this.#loop = new EventLoopLoad(settings, this.#nowMs())
     this.#memoryLoad = new MemoryLoad(settings, readMemory, collect)
     this.#maximum = settings().concurrentRequests
-    this.places = new FairShare(() => capacityOfPlaces(this.#maximum, settings().callerShare), this.#nowMs)
+    this.places = new FairShare(
+      () => ({ total: this.#maximum, callerShare: settings().callerShare, mayExceedShare: true }),
+      this.#nowMs,
+    )
   }
 
   get loop(): EventLoopLoad {
@@ -102,7 +105,7 @@ export class Admission {
     return this.#refused
   }
 
-  /** Why a new request cannot be served now; undefined when it can. The refusing part calls `noteRefusal`. */
+  /** Why a new request cannot be served now; undefined when it can. The refusing part calls `countRefusal`. */
   check(nowMs: number, sharer: Sharer): RefusalReason | undefined {
     if (!this.places.allows(sharer, 1)) return this.#memoryLoad.isHigh ? 'memory' : 'concurrency'
     return this.#loop.admits(nowMs, sharer) ? undefined : 'loop_delay'

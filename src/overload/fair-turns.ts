@@ -14,8 +14,8 @@ const OTHERS = ''
 const LEAST_PER_TICK = 5
 
 /**
- * The part of a total that each may have when none gets more than it asks for and the rest goes round (max-min fairness): all who had less
- * asked for no more.
+ * The part of a total that each may have when none gets more than it asks for and the rest goes round (max-min fairness): all
+ * who had less asked for no more.
  */
 export function fairPart(used: readonly number[], total: number): number {
   let rest = total
@@ -41,12 +41,16 @@ class Recent {
   }
 
   count(name: string): void {
-    const known = this.#used.has(name) || this.#used.size < MAXIMUM_NAMES ? name : OTHERS
+    const known = this.#known(name)
     this.#used.set(known, (this.#used.get(known) ?? 0) + 1)
   }
 
   isBelowPart(name: string): boolean {
-    return (this.#used.get(name) ?? 0) + 1 <= this.part
+    return (this.#used.get(this.#known(name)) ?? 0) + 1 <= this.part
+  }
+
+  #known(name: string): string {
+    return this.#used.has(name) || this.#used.size < MAXIMUM_NAMES ? name : OTHERS
   }
 
   /** Time goes on; parts are made of at least `total`. */
@@ -62,9 +66,10 @@ class Recent {
 }
 
 /**
- * Who goes first when there is not enough for all: callers that had less than their fair part of what was admitted in the last seconds. Keys
- * divide the whole. Callers without one are one of them, and divide its part by their addresses. As addresses cost little, those go first
- * only up to half of what is admitted, and keys up to all of it: a flood of callers, each of them modest, is shed as any other.
+ * Who goes first when there is not enough for all: callers that had less than their fair part of what was admitted in the last
+ * seconds. Keys divide the whole. Callers without one are one of them, and divide its part by their addresses. Addresses cost
+ * little, so they go first for at most half of what is admitted; keys may for all of it. A flood from many addresses is shed
+ * like any other.
  */
 export class FairTurns {
   readonly #keys = new Recent()
@@ -81,8 +86,9 @@ export class FairTurns {
 
   /** Whether a caller goes before others; each time counts. */
   takesTurn({ keyId, member }: Sharer): boolean {
-    if (member === undefined) return this.#keyTurns >= 1 && this.#keys.isBelowPart(keyId) && this.#keyTurns-- >= 1
-    return this.#memberTurns >= 1 && this.#members.isBelowPart(member) && this.#memberTurns-- >= 1
+    const isFirst = member === undefined ? this.#keys.isBelowPart(keyId) : this.#members.isBelowPart(member)
+    if (!isFirst) return false
+    return member === undefined ? this.#keyTurns-- >= 1 : this.#memberTurns-- >= 1
   }
 
   /** Called at least ten times a second. */

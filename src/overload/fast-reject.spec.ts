@@ -10,7 +10,7 @@ import {
 import { Duplex } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import fc from 'fast-check'
-import { doorHeadersOf } from './caller-at-door.js'
+import { callerHeadersOf } from './caller-resolver.js'
 import {
   FastReject,
   type FastRejectGate,
@@ -410,7 +410,7 @@ describe('fast reject', () => {
     await new Promise((done) => setImmediate(done))
     await new Promise((done) => setImmediate(done))
     const found = seen.map(({ request: incoming }) => ({
-      ...doorHeadersOf(incoming),
+      ...callerHeadersOf(incoming),
       method: incoming.method ?? '',
       path: incoming.url?.split('?')[0] ?? '',
       requestId: String(incoming.headers['x-request-id'] ?? ''),

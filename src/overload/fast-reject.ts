@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { DoorHeaders } from './caller-at-door.js'
+import type { CallerHeaders } from './caller-resolver.js'
 import { type OnReadOpts, Socket, type SocketConstructorOpts } from 'node:net'
 
 /** As much as Node reads at once. */
@@ -53,7 +53,7 @@ function findSlots(): Slots | undefined {
 const SLOTS = findSlots()
 
 /** What a refusal has to know of a request. */
-export interface SimpleRequest extends DoorHeaders {
+export interface SimpleRequest extends CallerHeaders {
   readonly method: string
   /** Without query. */
   readonly path: string

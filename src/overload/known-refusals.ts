@@ -3,9 +3,9 @@ import type { Sharer } from '../core/fair-share.js'
 import { type ErrorKind, GatewayError } from '../core/errors.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { RequestOutcome } from '../observability/request-hooks.js'
-import type { DoorHeaders } from './caller-at-door.js'
+import type { CallerHeaders } from './caller-resolver.js'
 
-/** Refusals in one second that are made as any other; further ones are made without a call of their own. */
+/** RefusalTemplates in one second that are made as any other; further ones are made without a call of their own. */
 const ORDINARY_PER_SECOND = 100
 const SECOND_MS = 1_000
 
@@ -27,14 +27,14 @@ export interface KnownRefusal {
 
 interface KnownRefusalParts {
   /** Why a request to this endpoint has no caller; undefined where it has one, or that is not known yet. Never throws. */
-  readonly keyFault: (headers: DoorHeaders, endpoint: EndpointSpec) => GatewayError | undefined
+  readonly keyFault: (headers: CallerHeaders, endpoint: EndpointSpec) => GatewayError | undefined
   /** As many more requests have ended like this one. */
   readonly onRepeated: (call: RequestContext, outcome: RequestOutcome, times: number) => void
   readonly nowMs: () => number
 }
 
 /**
- * Refusals that a flood gets as fast as it asks: no valid key, or a limit of requests that is used up until its window ends. The first of a second are
+ * RefusalTemplates that a flood gets as fast as it asks: no valid key, or a limit of requests that is used up until its window ends. The first of a second are
  * made as any other, and are remembered for a second; further ones for the same reason at the same endpoint are answered like
  * these, for a fifth of the cost, and counted in the same places.
  */
@@ -54,7 +54,7 @@ export class KnownRefusals {
   }
 
   /** The refusal that a request would get, once there are too many to make each of them; it has been counted then. */
-  find(endpoint: EndpointSpec | undefined, sharer: Sharer, headers: DoorHeaders): KnownRefusal | undefined {
+  find(endpoint: EndpointSpec | undefined, sharer: Sharer, headers: CallerHeaders): KnownRefusal | undefined {
     if (!this.isBusy || endpoint === undefined || endpoint.keyHeaders.length === 0) return undefined
     const nowMs = this.parts.nowMs()
     if (!this.isSameSecond(nowMs)) return undefined
@@ -67,7 +67,7 @@ export class KnownRefusals {
   }
 
   /** The message of a fault; a flood sends the same headers again and again. */
-  private faultOf(headers: DoorHeaders, endpoint: EndpointSpec): string | undefined {
+  private faultOf(headers: CallerHeaders, endpoint: EndpointSpec): string | undefined {
     const { authorization = '', apiKey = '' } = headers
     const text = `${endpoint.name} ${authorization} ${apiKey}`
     if (this.faults.has(text)) return this.faults.get(text)

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { callOf, strangerOf } from '../../test/support/byte-streams.js'
+import { FairShare } from '../core/fair-share.js'
 import type { ArrivingBody } from '../core/quota.js'
 import { type MemoryHolder, MemoryBudget } from './memory-budget.js'
 
@@ -130,6 +131,33 @@ describe('A body on its way', () => {
     expect(inFlight.bytes).toBe(800_000)
   })
 
+  it('that has stalled itself is refused more where there is no room, and keeps its own place', () => {
+    const inFlight = budget(1_000_000, 0.9)
+    const slow = inFlight.reserve(callOf('a'), 800_000, 800_000)
+    if (slow !== undefined) {
+      slow.onEvicted = () => {
+        throw new Error('evicted by itself')
+      }
+    }
+    expect(slow?.arrived(600_000)).toBe(true)
+    inFlight.add(callOf('b'), 300_000)
+    nowMs = 10_000
+    expect(slow?.arrived(100_000)).toBe(false)
+    expect(inFlight.bytes).toBe(965_536)
+  })
+
+  it('that has stalled gives back what is reserved ahead of it before it loses its place', () => {
+    const inFlight = budget(1_000_000, 0.9)
+    const stalled = inFlight.reserve(callOf('a'), 800_000, 800_000)
+    let evicted = 0
+    if (stalled !== undefined) stalled.onEvicted = () => evicted++
+    stalled?.arrived(800)
+    inFlight.add(callOf('b'), 930_000)
+    nowMs = 10_000
+    expect(inFlight.take(callOf('c'), 60_000)).toBe(true)
+    expect([evicted, inFlight.bytes]).toEqual([0, 990_800])
+  })
+
   it('that comes keeps what it has received, however long it takes', () => {
     const inFlight = budget(1_000_000)
     const slow = inFlight.reserve(callOf('a'), 900_000, 900_000)
@@ -200,6 +228,20 @@ describe('One caller of several', () => {
       while (inFlight.take(callOf(name), 10)) expect(inFlight.bytes).toBeLessThanOrEqual(800)
     expect(inFlight.bytes).toBe(700)
     for (const name of ['c', 'd']) expect(inFlight.take(callOf(name), 40)).toBe(true)
+  })
+
+  it('is remembered for ten seconds when it found no room: one above its share gets nothing new meanwhile', () => {
+    const places = new FairShare(
+      () => ({ total: 7, callerShare: 0.5, mayExceedShare: true }),
+      () => nowMs,
+    )
+    for (let count = 0; count < 7; count++) expect(places.take({ keyId: 'a' })).toBe(true)
+    expect(places.take({ keyId: 'b' })).toBe(false)
+    places.count({ keyId: 'a' }, -1)
+    nowMs = 9_999
+    expect(places.take({ keyId: 'a' })).toBe(false)
+    nowMs = 10_000
+    expect(places.take({ keyId: 'a' })).toBe(true)
   })
 
   it('may have one body larger than its share, as it could otherwise never send it', () => {

@@ -1,5 +1,5 @@
 import { type Caller, sharerOf } from '../core/caller.js'
-import { capacityOfBytes, FairShare } from '../core/fair-share.js'
+import { FairShare } from '../core/fair-share.js'
 import type { ArrivingBody, MemoryLease } from '../core/quota.js'
 
 /** Bytes that one request holds. */
@@ -20,6 +20,7 @@ const LARGE_SHARE = 7 / 8
 /** A body of which less than this arrives in that time is stalled, and loses its place to those that need it. */
 const PROGRESS_BYTES = 16_384
 const PROGRESS_MS = 5_000
+const LOOK_INTERVAL_MS = 20
 
 /** The reservation of a body that is being received: what has arrived, and a step ahead. */
 class CountedBody implements ArrivingBody {
@@ -59,6 +60,10 @@ class CountedBody implements ArrivingBody {
 
   isStalled(nowMs: number): boolean {
     return nowMs - this.#progressAtMs > PROGRESS_MS
+  }
+
+  isOf(holder: MemoryHolder): boolean {
+    return this.holder === holder
   }
 
   /** Counts with what has arrived. */
@@ -101,6 +106,7 @@ export class MemoryBudget {
   readonly share: FairShare
   /** In the order they began. */
   readonly #arriving = new Set<CountedBody>()
+  #lookedAtMs = Number.NEGATIVE_INFINITY
   #refused = 0
 
   constructor(
@@ -109,7 +115,7 @@ export class MemoryBudget {
   ) {
     this.share = new FairShare(() => {
       const { bytesInFlight, callerShare } = limits()
-      return capacityOfBytes(bytesInFlight, callerShare)
+      return { total: bytesInFlight, callerShare, mayExceedShare: false }
     }, nowMs)
   }
 
@@ -181,10 +187,13 @@ export class MemoryBudget {
     return this.share.allows(sharerOf(caller), bytes, { limit, begun })
   }
 
-  /** Takes it from bodies that are stalled: first what is reserved ahead of them, then their places. */
+  /** Takes it from other bodies that are stalled: first what is reserved ahead of them, then their places. */
   #makeRoom(holder: MemoryHolder, bytes: number, wholeBytes: number): boolean {
     const nowMs = this.nowMs()
-    const stalled = [...this.#arriving].filter((body) => body.isStalled(nowMs))
+    // Looking at all bodies for each refusal would be what an attacker wants.
+    if (nowMs - this.#lookedAtMs < LOOK_INTERVAL_MS) return false
+    this.#lookedAtMs = nowMs
+    const stalled = [...this.#arriving].filter((body) => body.isStalled(nowMs) && !body.isOf(holder))
     for (const body of stalled) body.giveBackStep()
     for (const body of stalled) {
       if (this.#hasRoom(holder, bytes, wholeBytes)) return true

@@ -5,9 +5,10 @@ import type { Sharer } from '../core/fair-share.js'
 import { GatewayError } from '../core/errors.js'
 import { type RequestContext, newRequestId, requestIdOf } from '../core/request-context.js'
 import { renderError } from '../dialects/error-format.js'
+import { LinesPerSecond } from '../observability/access-log.js'
 import { sendError, endResponse } from '../server/error-filter.js'
 import type { Admission, RefusalReason } from './admission.js'
-import type { DoorHeaders } from './caller-at-door.js'
+import type { CallerHeaders } from './caller-resolver.js'
 import { FastReject, type FastRejectGate, type SimpleRequest } from './fast-reject.js'
 import type { KnownRefusals } from './known-refusals.js'
 
@@ -49,7 +50,7 @@ interface Template {
 }
 
 /** Whole HTTP answers for refused requests, put together from parts that were rendered before. */
-export class Refusals {
+export class RefusalTemplates {
   private readonly templates = new WeakMap<GatewayError, Map<Dialect, Template>>()
   private date = ''
   private dateUntilMs = 0
@@ -106,9 +107,7 @@ const PROBED_PATHS: ReadonlySet<string> = new Set(['/health/live', '/health/read
 const OPERATORS_PATHS = '/admin/'
 const OPERATORS_AT_ONCE = 4
 
-/** Refusals in one second that are calls like others, with a line in the log each; further ones are counted only. */
-const LOGGED_PER_SECOND = 100
-
+/** RefusalTemplates in one second that are calls like others, with a line in the log each; further ones are counted only. */
 /** How long after its last refusal the gate counts as refusing. */
 const REFUSING_MS = 1_000
 
@@ -125,23 +124,25 @@ export interface RequestGateParts {
   readonly lastResponse: (socket: Socket) => ServerResponse | undefined
   readonly dialectOf: (path: string) => Dialect
   readonly endpointOf: (method: string, path: string) => EndpointSpec | undefined
-  readonly sharerOf: (door: DoorHeaders) => Sharer
+  readonly sharerOf: (headers: CallerHeaders) => Sharer
   readonly nowMs: () => number
 }
 
 /**
- * Where every request comes by before anything is done for it. Refusals are few at first and then cost nothing to look
+ * Where every request comes by before anything is done for it. RefusalTemplates are few at first and then cost nothing to look
  * at; when they become many they are made as cheap as they can be, as all they cost is missing to those that are let in.
  */
 export class RequestGate implements FastRejectGate {
-  private readonly refusals = new Refusals()
-  private secondStartedAtMs = 0
-  private loggedInSecond = 0
+  private readonly templates = new RefusalTemplates()
+  /** Of refusals that are calls like others; further ones are counted only. */
+  private readonly lines: LinesPerSecond
   private lastRefusalAtMs = Number.NEGATIVE_INFINITY
   private isLettingIn = false
   private operatorsUnderWay = 0
 
-  constructor(private readonly parts: RequestGateParts) {}
+  constructor(private readonly parts: RequestGateParts) {
+    this.lines = new LinesPerSecond(parts.nowMs)
+  }
 
   lastResponse(socket: Socket): ServerResponse | undefined {
     return this.parts.lastResponse(socket)
@@ -172,23 +173,25 @@ export class RequestGate implements FastRejectGate {
    * room for all of it, and `refuse` is to be used.
    */
   refuseBarely(reason: RefusalReason, path: string, request: IncomingMessage, response: ServerResponse): boolean {
-    if (this.mayBeLogged() || !this.parts.mayBeBare()) return false
+    if (this.lines.hasRoom() || !this.parts.mayBeBare()) return false
     this.answerBarely(refusalError(reason), path, request, response)
     return true
   }
 
   /** Refuses a request like others before it, for the same reason, when there are too many of them; false otherwise. */
   refuseLikeOthers(
-    endpoint: EndpointSpec | undefined,
+    path: string,
     sharer: Sharer,
-    door: DoorHeaders,
+    headers: CallerHeaders,
     request: IncomingMessage,
     response: ServerResponse,
   ): boolean {
-    const known = this.parts.mayBeBare() ? this.parts.known.find(endpoint, sharer, door) : undefined
+    if (!this.parts.mayBeBare()) return false
+    const endpoint = this.parts.endpointOf(request.method ?? '', path)
+    const known = this.parts.known.find(endpoint, sharer, headers)
     if (known === undefined) return false
     this.lastRefusalAtMs = this.parts.nowMs()
-    this.answerBarely(known.error, known.call.path, request, response, known.headers)
+    this.answerBarely(known.error, path, request, response, known.headers)
     return true
   }
 
@@ -217,18 +220,18 @@ export class RequestGate implements FastRejectGate {
     sendError(refusalError(reason), call, request, response)
   }
 
-  refusalText({ method, path, requestId, ...door }: SimpleRequest): string | undefined {
-    const sharer = this.parts.sharerOf(door)
+  refusalText({ method, path, requestId, ...headers }: SimpleRequest): string | undefined {
+    const sharer = this.parts.sharerOf(headers)
     const id = requestId === '' ? newRequestId() : requestId
-    const known = this.parts.known.find(this.parts.endpointOf(method, path), sharer, door)
+    const known = this.parts.known.find(this.parts.endpointOf(method, path), sharer, headers)
     if (known !== undefined) {
       this.lastRefusalAtMs = this.parts.nowMs()
-      return this.refusals.wireText(known.call.dialect, known.error, id, known)
+      return this.templates.wireText(known.call.dialect, known.error, id, known)
     }
     const reason = this.reasonFor(path, sharer)
     return reason === undefined
       ? undefined
-      : this.refusals.wireText(this.parts.dialectOf(path), refusalError(reason), id)
+      : this.templates.wireText(this.parts.dialectOf(path), refusalError(reason), id)
   }
 
   letIn(parse: () => void): void {
@@ -251,15 +254,6 @@ export class RequestGate implements FastRejectGate {
   private isLetInAnyway(path: string): boolean {
     if (path.startsWith(OPERATORS_PATHS)) return this.operatorsUnderWay < OPERATORS_AT_ONCE
     return PROBED_PATHS.has(path)
-  }
-
-  private mayBeLogged(): boolean {
-    if (this.lastRefusalAtMs - this.secondStartedAtMs >= 1_000) {
-      this.secondStartedAtMs = this.lastRefusalAtMs
-      this.loggedInSecond = 0
-    }
-    this.loggedInSecond++
-    return this.loggedInSecond <= LOGGED_PER_SECOND
   }
 }
 

@@ -2,7 +2,7 @@ import { type BeforeApplicationShutdown, Injectable } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
 import { type Caller, keyRevoked, type KeyRevocation, sharerOf } from '../core/caller.js'
 import { GatewayError } from '../core/errors.js'
-import { capacityOfPlaces, FairShare } from '../core/fair-share.js'
+import { FairShare } from '../core/fair-share.js'
 import type { RequestContext } from '../core/request-context.js'
 import { byLabel, Metrics, registerCounter, registerGauge, single } from '../observability/metrics.js'
 import { Readiness } from '../observability/readiness.js'
@@ -90,7 +90,7 @@ export class SessionSlots implements BeforeApplicationShutdown {
   ) {
     this.places = new FairShare(() => {
       const { limits, admission } = store.current
-      return capacityOfPlaces(limits.realtimeSessions, admission.callerShare)
+      return { total: limits.realtimeSessions, callerShare: admission.callerShare, mayExceedShare: true }
     })
     readiness.onDraining(this.finish)
     readiness.onGraceOver(this.drain)

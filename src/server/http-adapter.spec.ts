@@ -86,6 +86,37 @@ describe('http adapter', () => {
     })
   })
 
+  describe('Requests that are sent ahead of the response to the one before', () => {
+    const REQUEST = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n'
+
+    it('are served one after the other, each in a turn of the event loop of its own', async () => {
+      let turn = 0
+      let isOver = false
+      const count = (): void => {
+        turn++
+        if (!isOver) setImmediate(count)
+      }
+      count()
+      const turns: number[] = []
+      app.use((_request: Request, response: Response) => {
+        turns.push(turn)
+        response.end()
+      })
+      const socket = open(REQUEST.repeat(20))
+      while (turns.length < 20) await once(socket, 'data')
+      isOver = true
+      expect(new Set(turns).size).toBe(20)
+      socket.destroy()
+    })
+
+    it('close their connection when too many wait, and none of them is begun', async () => {
+      app.use(() => undefined)
+      const socket = open(REQUEST.repeat(66))
+      await once(socket, 'close')
+      expect(started).toHaveLength(1)
+    })
+  })
+
   describe('Requests and responses', () => {
     it('are born with the prototypes Express would give them, so that it never has to replace one', async () => {
       const seen: unknown[] = []

@@ -24,23 +24,26 @@ export function pathOf(target: string): string {
 /** Tells a key of the gateway's own. */
 export type KeyTest = (text: string) => boolean
 
-/** As vendors and this gateway issue secrets, wherever in a text one begins (`Bearer%20sk-…`, `key=sk-…`). */
+/** As vendors and this gateway issue secrets, wherever in a text one begins (`Bearer sk-…`, `key=sk-…`). */
 const SECRET = /(?:^|[^A-Za-z0-9])(?:sk|rk_live|rk_test|whsec)[-_][A-Za-z0-9*_-]{8,}/i
 const SHORTEST_KEY_CHARACTERS = 8
-/** A digest is made of no longer text: a path may have 16 KiB, and the guard takes no longer key. */
+/** The guard takes no longer key. */
 const LONGEST_KEY_CHARACTERS = 512
+/** Ids that gateways, balancers and SDKs make: no key has their form, and no digest is made of them. */
+const USUAL_ID = /^(?:req_[0-9a-f]{32}|(?:req_)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i
 
 /** What stands between a key and what it was typed beside. */
 const SEPARATORS = /[\s/;,&=]+/
 
 /** Whether a text that a client chose has a key, typed where none belongs, as it is or percent-encoded. */
 export function hasKey(text: string, isKey: KeyTest): boolean {
-  if (text.length < SHORTEST_KEY_CHARACTERS) return false
+  if (text.length < SHORTEST_KEY_CHARACTERS || USUAL_ID.test(text)) return false
   const decoded = decodedText(text)
   if (SECRET.test(decoded)) return true
-  return [decoded, ...decoded.split(SEPARATORS)].some(
-    (piece) => piece.length >= SHORTEST_KEY_CHARACTERS && piece.length <= LONGEST_KEY_CHARACTERS && isKey(piece),
-  )
+  for (const piece of new Set([decoded, ...decoded.split(SEPARATORS)])) {
+    if (piece.length >= SHORTEST_KEY_CHARACTERS && piece.length <= LONGEST_KEY_CHARACTERS && isKey(piece)) return true
+  }
+  return false
 }
 
 function decodedText(text: string): string {
@@ -51,13 +54,18 @@ function decodedText(text: string): string {
   }
 }
 
-/** The path as a log may show it. A key may have slashes: then nothing of the path is shown. */
+/** As much of a path as a line shows, and of a key that stands at its end. */
+const SHOWN_CHARACTERS = 128
+
+/** The path as a log may show it: cut, and without the segments that have a key. A key may have slashes: then nothing of it is shown. */
 export function maskedPath(path: string, isKey: KeyTest): string {
-  if (hasKey(path.slice(1), isKey) && path.split('/').every((segment) => !hasKey(segment, isKey))) return '/[key]'
-  return path
-    .split('/')
-    .map((segment) => (hasKey(segment, isKey) ? '[key]' : segment))
-    .join('/')
+  const start = path.slice(0, SHOWN_CHARACTERS + LONGEST_KEY_CHARACTERS)
+  const isMasked = new Map<string, boolean>()
+  for (const segment of start.split('/')) if (!isMasked.has(segment)) isMasked.set(segment, hasKey(segment, isKey))
+  const hasSegment = [...isMasked.values()].includes(true)
+  if (!hasSegment && isKey(start.slice(1))) return '/[key]'
+  const shown = start.split('/').map((segment) => (isMasked.get(segment) === true ? '[key]' : segment))
+  return shown.join('/').slice(0, SHOWN_CHARACTERS)
 }
 
 /**

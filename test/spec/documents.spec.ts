@@ -1003,3 +1003,14 @@ describe('docs/operations.md, Logs', () => {
     expect(new Set(listed.map(({ text, level }) => `${level} ${text}`)).size).toBe(listed.length)
   })
 })
+
+describe('The balancer', () => {
+  it('uses replicas whose store is lost, for whatever reason, when no other is left', () => {
+    const lost = /type LostStore = ([^\n]+)/.exec(read('src/observability/readiness.ts'))?.[1] ?? ''
+    const words = [...lost.matchAll(/'(\w+)'/g)].map(([, word]) => word)
+    const file = read('deploy/haproxy/haproxy.cfg')
+    const expected = /backend gateways_without_store[^]*?http-check expect rstring "([^"]+)"/.exec(file)?.[1]
+    expect(words.length).toBeGreaterThan(1)
+    expect(expected?.split('|').sort()).toEqual(['ready', ...words].sort())
+  })
+})

@@ -3,7 +3,7 @@ import type { Sharer } from '../core/fair-share.js'
 import { addressBehind } from '../server/client-address.js'
 
 /** What a request says of its caller before anything is checked. */
-export interface DoorHeaders {
+export interface CallerHeaders {
   readonly authorization: string | undefined
   readonly apiKey: string | undefined
   readonly forwardedFor: string | undefined
@@ -11,7 +11,7 @@ export interface DoorHeaders {
   readonly peer: string | undefined
 }
 
-export function doorHeadersOf({ headers, socket }: IncomingMessage): DoorHeaders {
+export function callerHeadersOf({ headers, socket }: IncomingMessage): CallerHeaders {
   const { authorization, 'x-api-key': apiKey, 'x-forwarded-for': forwarded } = headers
   return {
     authorization,
@@ -34,7 +34,7 @@ const SCHEME = /^bearer;? */i
  * Tells callers apart before their requests are judged, for fairness only: nothing is allowed by it. A key is found by its digest, which takes
  * three microseconds the first time; callers without one are told apart by their address, as all else can be invented.
  */
-export class CallerAtDoor {
+export class CallerResolver {
   private readonly known = new Map<string, Sharer>()
 
   constructor(
@@ -42,7 +42,7 @@ export class CallerAtDoor {
     private readonly trustedProxies: () => readonly string[],
   ) {}
 
-  of({ authorization, apiKey, forwardedFor, peer }: DoorHeaders): Sharer {
+  of({ authorization, apiKey, forwardedFor, peer }: CallerHeaders): Sharer {
     const key = authorization ?? apiKey
     const byKey = key === undefined || key.length > LONGEST_TEXT ? undefined : this.byKey(key)
     if (byKey !== undefined) return byKey

@@ -1,0 +1,134 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { keyFault } from '../auth/key.guard.js'
+import type { KeyTable } from '../auth/key-table.js'
+import type { GatewayConfig } from '../config/settings.js'
+import { type Dialect, endpointFor } from '../core/endpoint.js'
+import { attachContext, newRequestId, RequestContext, requestIdOf } from '../core/request-context.js'
+import { settleUsage } from '../core/usage.js'
+import { ERROR_FORMATS } from '../dialects/error-format.js'
+import { AccessLog } from '../observability/access-log.js'
+import type { Logging } from '../observability/logger.js'
+import type { Readiness } from '../observability/readiness.js'
+import { outcomeOf, type RequestHooks } from '../observability/request-hooks.js'
+import type { Admission } from '../overload/admission.js'
+import { callerHeadersOf, CallerResolver } from '../overload/caller-resolver.js'
+import { KnownRefusals } from '../overload/known-refusals.js'
+import { BudgetLease } from '../overload/memory-budget.js'
+import { RequestGate } from '../overload/request-gate.js'
+import { callerAddress } from '../server/client-address.js'
+import { sendError } from '../server/error-filter.js'
+import type { RequestStart } from '../server/http-adapter.js'
+import { hasKey, maskedPath, originForm, pathOf, requestFault } from '../server/request-target.js'
+import { ENDPOINTS } from './capabilities.js'
+
+const SWITCHING_PROTOCOLS = 101
+const FIRST_ERROR_STATUS = 400
+
+const nowMs = (): number => performance.now()
+
+export const dialectOf = (path: string): Dialect => ENDPOINTS.dialectOf(path)
+
+interface RequestStartParts {
+  readonly logging: Logging
+  readonly sandbox: boolean
+  readonly readiness: Readiness
+  readonly hooks: RequestHooks
+  readonly admission: Admission
+  /** `keys` is there before the server listens. */
+  readonly settings: { readonly current: GatewayConfig; readonly keys: KeyTable | undefined }
+  readonly lastResponse: (socket: Socket) => ServerResponse | undefined
+}
+
+/** What decides of a request before it has a context of its own. */
+function gateOf({ sandbox, readiness, hooks, admission, settings, lastResponse }: RequestStartParts) {
+  const callers = new CallerResolver(
+    (token) => settings.keys?.idOf(token),
+    () => settings.current.server.trustedProxies,
+  )
+  const known = new KnownRefusals({
+    keyFault: (headers, endpoint) => settings.keys && keyFault(settings.keys, headers, endpoint),
+    onRepeated: (call, outcome, times) => {
+      hooks.repeated(call, outcome, times)
+    },
+    nowMs,
+  })
+  hooks.countWhenAsked(known.report)
+  const gate = new RequestGate({
+    ...{ admission, known, lastResponse, dialectOf, nowMs },
+    mayBeBare: () => !sandbox && !readiness.isLeaving,
+    endpointOf: (method, path) => endpointFor(ENDPOINTS.find(path), method),
+    sharerOf: (headers) => callers.of(headers),
+  })
+  return { callers, known, gate }
+}
+
+/** Admits requests; creates each request's context, and its log line when the response is over. */
+export function requestStart(parts: RequestStartParts): RequestStart {
+  const { logging, sandbox, readiness, hooks, admission, settings } = parts
+  const { callers, known, gate } = gateOf(parts)
+  const isKey = (text: string): boolean => settings.keys?.knows(text) === true
+  const accessLog = new AccessLog(logging, (path) => maskedPath(path, isKey))
+  hooks.onRepeated((_call, _outcome, times) => {
+    accessLog.omit(times)
+  })
+
+  /** A key that was sent as an id stands nowhere. */
+  const idOf = (request: IncomingMessage): string => {
+    const id = requestIdOf(request)
+    return hasKey(id, isKey) ? newRequestId() : id
+  }
+
+  const begin = (request: IncomingMessage, path: string): RequestContext => {
+    const call = new RequestContext(idOf(request), request.method ?? '', path, nowMs(), ENDPOINTS.find(path))
+    call.isExplained = settings.current.server.explainHeaders
+    attachContext(request, call)
+    hooks.begun(call, request)
+    const { requestIdHeader } = ERROR_FORMATS[call.dialect]
+    if (requestIdHeader !== undefined) call.responseHeaders[requestIdHeader] = call.requestId
+    if (sandbox) call.responseHeaders['x-gateway-sandbox'] = 'true'
+    // Clients with kept-alive connections must find another replica for their next request.
+    if (readiness.isLeaving) call.responseHeaders['connection'] = 'close'
+    return call
+  }
+
+  return (request: IncomingMessage, response: ServerResponse): boolean => {
+    request.url = originForm(request.url ?? '')
+    const path = pathOf(request.url)
+    const headers = callerHeadersOf(request)
+    const sharer = callers.of(headers)
+    if (known.isBusy && gate.refuseLikeOthers(path, sharer, headers, request, response)) return false
+    const decision = gate.check(path, sharer)
+    if (decision !== 'let_in' && gate.refuseBarely(decision, path, request, response)) return false
+    const call = begin(request, path)
+    const memory = new BudgetLease(admission.memory, call)
+    call.memory = memory
+    let isOver = false
+    const finish = (): void => {
+      if (isOver) return
+      isOver = true
+      if (!response.writableFinished && response.statusCode !== SWITCHING_PROTOCOLS) call.disconnect.abort()
+      call.disconnect.whenReleased(settle)
+    }
+    const settle = (): void => {
+      settleUsage(call.log)
+      const outcome = outcomeOf(call, response)
+      if (outcome.status >= FIRST_ERROR_STATUS) {
+        call.log.callerAddress = callerAddress(request, settings.current.server.trustedProxies)
+      }
+      accessLog.write(call, outcome)
+      hooks.over(call, outcome)
+      known.learn(call, outcome)
+      memory.close()
+      if (decision === 'let_in') gate.end(path, sharer)
+    }
+    response.on('close', finish)
+    if (decision !== 'let_in') {
+      gate.refuse(decision, call, request, response)
+      return false
+    }
+    const fault = requestFault(request)
+    if (fault !== undefined) sendError(fault, call, request, response)
+    return fault === undefined
+  }
+}
