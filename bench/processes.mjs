@@ -31,7 +31,7 @@ process.on('exit', () => {
 const keptVariables = () =>
   Object.fromEntries(KEPT_VARIABLES.flatMap((key) => (process.env[key] ? [[key, process.env[key]]] : [])))
 
-async function freePort() {
+export async function freePort() {
   const server = createServer()
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address()

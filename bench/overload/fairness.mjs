@@ -1,16 +1,14 @@
-import { execFileSync, spawn } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
 import { Agent, request } from 'node:http'
-import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parse, stringify } from 'yaml'
 import { closedLoop } from '../driver/closed-loop.mjs'
 import { gatewayConfig } from '../gateway-config.mjs'
-import { scratchDirectory, startService } from '../processes.mjs'
+import { freePort, scratchDirectory } from '../processes.mjs'
 import { SCENARIOS, wireBytes } from '../scenarios.mjs'
-import { GATEWAY_FLAGS, GATEWAY_SCRIPT } from '../session.mjs'
 import { LoadMix } from './load-mix.mjs'
+import { startPinned } from './pinned.mjs'
 import { quantile } from '../statistics.mjs'
 
 /** The other caller: so many requests a second, of which so many must be served, this promptly. */
@@ -25,7 +23,6 @@ const FLOOD_FACTOR = 10
 const CALLERS = 64
 const MODEST_KEY = 'the-key-of-the-other-caller-of-this-bench'
 const LIMITED_KEY = 'the-key-that-may-ask-sixty-times-a-minute'
-const UPSTREAM_SCRIPT = fileURLToPath(new URL('../upstream.mjs', import.meta.url))
 const FLOOD_SCRIPT = fileURLToPath(new URL('flood.mjs', import.meta.url))
 const BALANCER_FILE = fileURLToPath(new URL('../../deploy/haproxy/haproxy.cfg', import.meta.url))
 
@@ -65,29 +62,7 @@ export class FairnessRun {
   }
 
   async #start() {
-    this.upstream = await startService({ name: 'upstream', script: UPSTREAM_SCRIPT, readyPath: '/__bench/counters' })
-    const config = join(scratchDirectory(), 'gateway.yaml')
-    const settings = parse(gatewayConfig(`http://127.0.0.1:${this.upstream.port}`))
-    settings.auth.keys.push({ id: 'modest', key: MODEST_KEY })
-    settings.auth.keys.push({ id: 'limited', key: LIMITED_KEY, limits: { requestsPerMinute: 60 } })
-    settings.server.trustedProxies = ['127.0.0.1']
-    writeFileSync(config, stringify(settings))
-    this.gateway = await startService({
-      name: 'gateway',
-      script: GATEWAY_SCRIPT,
-      flags: GATEWAY_FLAGS,
-      environment: { GATEWAY_CONFIG: config, GATEWAY_DATA: join(scratchDirectory(), 'data') },
-      readyPath: '/health/ready',
-    })
-    this.machine = `${cpus()[0]?.model ?? 'unknown'}, ${cpus().length} cores, Node ${process.version}`
-    try {
-      execFileSync('taskset', ['-acp', '0', String(this.gateway.pid)], { stdio: 'ignore' })
-      const others = cpus().length === 2 ? '1' : `1-${cpus().length - 1}`
-      for (const pid of [this.upstream.pid, process.pid])
-        execFileSync('taskset', ['-acp', others, String(pid)], { stdio: 'ignore' })
-    } catch {
-      this.machine += '; not pinned'
-    }
+    Object.assign(this, await startPinned(fairnessConfig))
   }
 
   async #closed(durationMs) {
@@ -125,23 +100,40 @@ export class FairnessRun {
   }
 }
 
+function fairnessConfig(upstreamUrl) {
+  const settings = parse(gatewayConfig(upstreamUrl))
+  settings.auth.keys.push({ id: 'modest', key: MODEST_KEY })
+  settings.auth.keys.push({ id: 'limited', key: LIMITED_KEY, limits: { requestsPerMinute: 60 } })
+  settings.server.trustedProxies = ['127.0.0.1']
+  return stringify(settings)
+}
+
+const BALANCER_LIMIT_MS = 5_000
+
+/** The shipped file, in front of the one gateway; undefined where HAProxy is not installed. Rejects when it does not start. */
 async function startBalancer(gatewayPort) {
-  const port = 20_000 + Math.floor(Math.random() * 20_000)
-  const environment = {
-    ...{
-      HAPROXY_BIND: `127.0.0.1:${port}`,
-      HAPROXY_OPERATORS: `127.0.0.1:${port + 1}`,
-      HAPROXY_METRICS: `127.0.0.1:${port + 2}`,
-    },
-    ...{ HAPROXY_SOCKET: join(scratchDirectory(), 'haproxy.sock'), PATH: `${process.env.PATH}:/usr/sbin` },
-    ...{ GATEWAY_1: `127.0.0.1:${gatewayPort}`, GATEWAY_2: `127.0.0.1:${gatewayPort}` },
+  const [port, operators, metrics] = [await freePort(), await freePort(), await freePort()]
+  const env = {
+    HAPROXY_BIND: `127.0.0.1:${port}`,
+    HAPROXY_OPERATORS: `127.0.0.1:${operators}`,
+    HAPROXY_METRICS: `127.0.0.1:${metrics}`,
+    HAPROXY_SOCKET: join(scratchDirectory(), 'haproxy.sock'),
+    GATEWAY_1: `127.0.0.1:${gatewayPort}`,
+    GATEWAY_2: `127.0.0.1:${gatewayPort}`,
+    PATH: `${process.env.PATH}:/usr/sbin`,
   }
-  const child = spawn('haproxy', ['-f', BALANCER_FILE], { env: environment, stdio: 'ignore' })
-  const isStarted = await new Promise((resolve) => {
-    child.once('error', () => resolve(false))
-    setTimeout(() => resolve(child.exitCode === null), 3_000)
-  })
-  return isStarted ? { port, stop: () => child.kill('SIGKILL') } : undefined
+  const child = spawn('haproxy', ['-f', BALANCER_FILE], { env, stdio: ['ignore', 'ignore', 'inherit'] })
+  let isMissing = false
+  child.once('error', () => (isMissing = true))
+  const deadline = performance.now() + BALANCER_LIMIT_MS
+  while (performance.now() < deadline && !isMissing && child.exitCode === null) {
+    const answer = await fetch(`http://127.0.0.1:${port}/health/ready`).catch(() => undefined)
+    if (answer?.ok === true) return { port, stop: () => child.kill('SIGKILL') }
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  child.kill('SIGKILL')
+  if (isMissing) return undefined
+  throw new Error('HAProxy did not start, or found no gateway')
 }
 
 /** Runs after everything else on its core: what is measured must not wait for what floods. */
@@ -211,7 +203,7 @@ export function fairnessReport({ machine, capacity, results, hasBalancer }) {
     ].join('\n')
   })
   const text = [
-    `${machine}; capacity: ${Math.round(capacity)} chat requests a second`,
+    `${machine.cpu}, ${machine.cores} cores, Node ${machine.node}${machine.pinned ? '' : '; not pinned'}; capacity: ${Math.round(capacity)} chat requests a second`,
     `one caller floods, another one with a key sends ${MODEST_PER_SECOND} requests a second: at least ${SERVED_SHARE * 100} % served, p99 at most ${P99_MS} ms`,
     ...lines,
     ...(hasBalancer ? [] : ['NOT RUN behind HAProxy: it is not installed']),

@@ -43,6 +43,5 @@ const timer = setInterval(() => {
   while (sent < due && idle.length > 0) idle.pop().send()
   if (performance.now() - startMs < durationMs) return
   clearInterval(timer)
-  process.stdout.write(JSON.stringify({ sent, answers }))
-  process.exit(0)
+  process.stdout.write(JSON.stringify({ sent, answers }), () => process.exit(0))
 }, TICK_MS)

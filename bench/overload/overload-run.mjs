@@ -1,14 +1,8 @@
-import { execFileSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
-import { cpus } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { closedLoop } from '../driver/closed-loop.mjs'
 import { gatewayConfig } from '../gateway-config.mjs'
-import { scratchDirectory, startService } from '../processes.mjs'
-import { GATEWAY_FLAGS, GATEWAY_SCRIPT } from '../session.mjs'
 import { LoadMix } from './load-mix.mjs'
 import { openLoads } from './open-load.mjs'
+import { startPinned } from './pinned.mjs'
 
 /** Callers of the closed loop that finds out what can be served at all. */
 const CALLERS = 64
@@ -27,8 +21,6 @@ export const OVERLOAD_FACTOR = 3
 /** Rates at which saturation is looked for, as shares of what the closed loop has served; the first one served in full ends it. */
 const SEARCHED_SHARES = [1, 0.9, 0.8, 0.7, 0.6]
 const SERVED_SHARE = 0.99
-
-const UPSTREAM_SCRIPT = fileURLToPath(new URL('../upstream.mjs', import.meta.url))
 
 /** Finds out how much of a mix the gateway serves, sends it three times as much, then half as much again. */
 export class OverloadRun {
@@ -68,38 +60,8 @@ export class OverloadRun {
   }
 
   async #start() {
-    this.upstream = await startService({ name: 'upstream', script: UPSTREAM_SCRIPT, readyPath: '/__bench/counters' })
-    const config = join(scratchDirectory(), 'gateway.yaml')
-    writeFileSync(config, gatewayConfig(`http://127.0.0.1:${this.upstream.port}`))
-    this.gateway = await startService({
-      name: 'gateway',
-      script: GATEWAY_SCRIPT,
-      flags: GATEWAY_FLAGS,
-      environment: { GATEWAY_CONFIG: config, GATEWAY_DATA: join(scratchDirectory(), 'data') },
-      readyPath: '/health/ready',
-    })
-    this.machine = {
-      cpu: cpus()[0]?.model ?? 'unknown',
-      cores: cpus().length,
-      node: process.version,
-      pinned: this.#pin(),
-    }
+    Object.assign(this, await startPinned((upstreamUrl) => gatewayConfig(upstreamUrl)))
     this.mix = await LoadMix.probe(this.mixName, this.gateway.port)
-  }
-
-  /** Gives the gateway a processor of its own, as the driver would otherwise be what is measured; whether that went. */
-  #pin() {
-    if (cpus().length < 2) return false
-    try {
-      const others = cpus().length === 2 ? '1' : `1-${cpus().length - 1}`
-      execFileSync('taskset', ['-acp', '0', String(this.gateway.pid)], { stdio: 'ignore' })
-      for (const pid of [this.upstream.pid, process.pid]) {
-        execFileSync('taskset', ['-acp', others, String(pid)], { stdio: 'ignore' })
-      }
-      return true
-    } catch {
-      return false
-    }
   }
 
   async #closed(durationMs) {

@@ -1,0 +1,47 @@
+import { execFileSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { cpus } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { scratchDirectory, startService } from '../processes.mjs'
+import { GATEWAY_FLAGS, GATEWAY_SCRIPT } from '../session.mjs'
+
+const UPSTREAM_SCRIPT = fileURLToPath(new URL('../upstream.mjs', import.meta.url))
+
+/**
+ * Starts the bench upstream and a gateway with what `configOf(upstreamUrl)` returns as YAML, each on processors of its own where there are two.
+ * @returns {Promise<{ upstream: Service, gateway: Service, machine: object }>}
+ */
+export async function startPinned(configOf) {
+  const upstream = await startService({ name: 'upstream', script: UPSTREAM_SCRIPT, readyPath: '/__bench/counters' })
+  const config = join(scratchDirectory(), 'gateway.yaml')
+  writeFileSync(config, configOf(`http://127.0.0.1:${upstream.port}`))
+  const gateway = await startService({
+    name: 'gateway',
+    script: GATEWAY_SCRIPT,
+    flags: GATEWAY_FLAGS,
+    environment: { GATEWAY_CONFIG: config, GATEWAY_DATA: join(scratchDirectory(), 'data') },
+    readyPath: '/health/ready',
+  })
+  const cores = cpus()
+  const machine = {
+    cpu: cores[0]?.model ?? 'unknown',
+    cores: cores.length,
+    node: process.version,
+    pinned: pin(cores.length, gateway.pid, [upstream.pid, process.pid]),
+  }
+  return { upstream, gateway, machine }
+}
+
+/** Gives the gateway a processor of its own, as the driver would otherwise be what is measured; whether that went. */
+function pin(cores, gatewayPid, otherPids) {
+  if (cores < 2) return false
+  try {
+    const others = cores === 2 ? '1' : `1-${cores - 1}`
+    execFileSync('taskset', ['-acp', '0', String(gatewayPid)], { stdio: 'ignore' })
+    for (const pid of otherPids) execFileSync('taskset', ['-acp', others, String(pid)], { stdio: 'ignore' })
+    return true
+  } catch {
+    return false
+  }
+}
