@@ -51,7 +51,9 @@ async function keyAdminFor({ url }: Command): Promise<KeyAdmin> {
   return storeKeyAdmin(variables)
 }
 
-/** Imported here: `--help` and `--url` need neither providers nor the store, whose loading takes a quarter of the command's time. */
+/**
+ * Imported here: `--help` and `--url` need neither providers nor the store, whose loading takes a quarter of the command's time.
+ */
 async function storeKeyAdmin(variables: NodeJS.ProcessEnv): Promise<KeyAdmin> {
   const { keepFilesPrivate } = await import('./storage/data-lock.js')
   keepFilesPrivate()

@@ -75,8 +75,8 @@ export class KeyGuard implements CanActivate {
 const OTHER_KEY_HEADER = 'sec-websocket-protocol'
 
 /**
- * Why a request has no caller, by the headers in which keys are sent; undefined where it has one, where that is not known yet, and where its
- * key may stand in another header.
+ * Why a request has no caller, by the headers in which keys are sent; undefined where it has one, where that is not known yet, and
+ * where its key may stand in another header.
  */
 export function keyFault(
   keys: KeyTable,

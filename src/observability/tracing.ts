@@ -221,7 +221,9 @@ function answerAttributes({ log: { upstreamStatus, usage } }: RequestContext): A
   return attributes
 }
 
-/** Whether the decision to sample came from a client without a key of the gateway, who must not choose how much the collector gets. */
+/**
+ * Whether the decision to sample came from a client without a key of the gateway, who must not choose how much the collector gets.
+ */
 const hasUntrustedParent = ({ parentSpanId }: RequestTrace, { caller }: RequestContext): boolean =>
   parentSpanId !== undefined && (caller.keyId === NO_KEY || caller.bearer !== undefined)
 

@@ -186,8 +186,8 @@ describe('Callers that share', () => {
   const address = (host: string): Sharer => ({ keyId: 'caller', member: host })
 
   /**
-   * Seconds of overload: turns of twenty milliseconds, in which each of the callers sends so many requests and each admitted one takes half a
-   * millisecond. Returns how many of all requests of each were served, in the second half of the time.
+   * Seconds of overload: turns of twenty milliseconds, in which each of the callers sends so many requests and each admitted one
+   * takes half a millisecond. Returns how many of all requests of each were served, in the second half of the time.
    */
   function served(callers: readonly (readonly [Sharer, (turn: number) => number])[], seconds = 10): number[] {
     let nowMs = 1_000

@@ -31,8 +31,8 @@ const LONGEST_TEXT = 520
 const SCHEME = /^bearer;? */i
 
 /**
- * Tells callers apart before their requests are judged, for fairness only: nothing is allowed by it. A key is found by its digest, which takes
- * three microseconds the first time; callers without one are told apart by their address, as all else can be invented.
+ * Tells callers apart before their requests are judged, for fairness only: nothing is allowed by it. A key is found by its digest,
+ * which takes three microseconds the first time; callers without one are told apart by their address, as all else can be invented.
  */
 export class CallerResolver {
   private readonly known = new Map<string, Sharer>()

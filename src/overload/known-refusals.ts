@@ -5,7 +5,7 @@ import type { RequestContext } from '../core/request-context.js'
 import type { RequestOutcome } from '../observability/request-hooks.js'
 import type { CallerHeaders } from './caller-resolver.js'
 
-/** RefusalTemplates in one second that are made as any other; further ones are made without a call of their own. */
+/** Refusals in one second that are made like any other; further ones are made without a request context. */
 const ORDINARY_PER_SECOND = 100
 const SECOND_MS = 1_000
 
@@ -34,9 +34,9 @@ interface KnownRefusalParts {
 }
 
 /**
- * RefusalTemplates that a flood gets as fast as it asks: no valid key, or a limit of requests that is used up until its window ends. The first of a second are
- * made as any other, and are remembered for a second; further ones for the same reason at the same endpoint are answered like
- * these, for a fifth of the cost, and counted in the same places.
+ * Answers floods of 401 and 429: requests without a valid key, or of a key whose requests per minute are used up. The first of a
+ * second are made like any other, and are remembered for a second; further ones for the same reason at the same endpoint are
+ * answered like these, for a fifth of the cost, and counted in the same places.
  */
 export class KnownRefusals {
   private known = new Map<string, KnownRefusal>()

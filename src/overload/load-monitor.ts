@@ -144,12 +144,12 @@ const CALM_INTERVAL_MS = 20
 const SHEDDING_INTERVAL_MS = 1
 
 /**
- * Judges by the event loop whether a new request can still be served promptly. One turn of the loop takes every socket
- * that is ready, so under too many requests the turns become longer and longer, and everybody waits for whole turns. When
- * they stay above the high watermark, or a burst is too large for one turn, new requests have a budget of each turn: those
- * that come while it is used up are refused, but for callers that had less than their part (`FairTurns`). The budget shrinks while turns last longer than the
- * high watermark, for instance by streams that were admitted before, and grows while they are below the low one. A turn is only
- * as long as the process worked in it: one that waited for a processor others had does not work faster by refusing. All
+ * Judges by the event loop whether a new request can still be served promptly. One turn of the loop takes every socket that is
+ * ready, so under too many requests the turns become longer and longer, and everybody waits for whole turns. When they stay above
+ * the high watermark, or a burst is too large for one turn, new requests have a budget of each turn: those that come while it is
+ * used up are refused, but for callers that had less than their part (`FairTurns`). The budget shrinks while turns last longer
+ * than the high watermark, for instance by streams that were admitted before, and grows while they are below the low one. A turn
+ * is only as long as the process worked in it: one that waited for a processor others had does not work faster by refusing. All
  * times are on one clock, in milliseconds.
  */
 export class EventLoopLoad {

@@ -129,8 +129,8 @@ export class MemoryBudget {
   }
 
   /**
-   * Takes bytes for a call, until they are given back or the call is over; false when there is no room for them. `wholeBytes`: of the body that
-   * they are a part of.
+   * Takes bytes for a call, until they are given back or the call is over; false when there is no room for them. `wholeBytes`: of
+   * the body that they are a part of.
    */
   take(holder: MemoryHolder, bytes: number, wholeBytes = bytes): boolean {
     if (!this.#hasRoom(holder, bytes, wholeBytes) && !this.#makeRoom(holder, bytes, wholeBytes)) return this.#refuse()

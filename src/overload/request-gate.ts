@@ -56,8 +56,8 @@ export class RefusalTemplates {
   private dateUntilMs = 0
 
   /**
-   * Status line, headers and body as they go over the wire, in ASCII. The id must need no escaping in JSON. `headers` are sent beside the
-   * error's own, the same for each request that is refused with it.
+   * Status line, headers and body as they go over the wire, in ASCII. The id must need no escaping in JSON. `headers` are sent
+   * beside the error's own, the same for each request that is refused with it.
    */
   wireText(
     dialect: Dialect,
@@ -107,7 +107,6 @@ const PROBED_PATHS: ReadonlySet<string> = new Set(['/health/live', '/health/read
 const OPERATORS_PATHS = '/admin/'
 const OPERATORS_AT_ONCE = 4
 
-/** RefusalTemplates in one second that are calls like others, with a line in the log each; further ones are counted only. */
 /** How long after its last refusal the gate counts as refusing. */
 const REFUSING_MS = 1_000
 
@@ -129,8 +128,8 @@ export interface RequestGateParts {
 }
 
 /**
- * Where every request comes by before anything is done for it. RefusalTemplates are few at first and then cost nothing to look
- * at; when they become many they are made as cheap as they can be, as all they cost is missing to those that are let in.
+ * Decides about every request before any work is done for it. The first refusals of a second are answered and logged like other
+ * requests. Further ones are made as cheaply as possible, because their CPU time is taken from admitted requests.
  */
 export class RequestGate implements FastRejectGate {
   private readonly templates = new RefusalTemplates()

@@ -17,7 +17,10 @@ export function rememberPeers(server: Server): void {
 
 const peerOf = ({ remoteAddress }: Socket): string | undefined => remoteAddress
 
-/** The client's address; undefined where it was not remembered and the connection is gone. `trustedProxies` as in the configuration. */
+/**
+ * The client's address; undefined where it was not remembered and the connection is gone. `trustedProxies` as in the
+ * configuration.
+ */
 export const callerAddress = (request: IncomingMessage, trustedProxies: readonly string[]): string | undefined =>
   addressBehind(request.socket.remoteAddress, forwardedFor(request), trustedProxies)
 

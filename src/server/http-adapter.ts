@@ -33,8 +33,8 @@ export function writeExplainHeaders({ log, startedAtMs }: RequestContext, header
 }
 
 /**
- * Makes every response of a server carry its call's own headers (request id and such) and what explains it, for every writer: the relay,
- * the exception filter, Nest, the documentation pages. They are added where the head is written, because Node takes a
+ * Makes every response of a server carry its call's own headers (request id and such) and what explains it, for every writer: the
+ * relay, the exception filter, Nest, the documentation pages. They are added where the head is written, because Node takes a
  * slower path for a response that had single headers set before.
  */
 function stampResponses(prototype: object): void {
@@ -222,8 +222,9 @@ const isFree = (last: ServerResponse | undefined): boolean =>
 const MAXIMUM_WAITING = 64
 
 /**
- * Requests that a client sends before it has the response to the one before (pipelining) are served one after the other, each in a turn of the
- * event loop of its own: one connection must not fill the gateway. One whose client leaves before its turn is never begun.
+ * Requests that a client sends before it has the response to the one before (pipelining) are served one after the other, each in a
+ * turn of the event loop of its own: one connection must not fill the gateway. One whose client leaves before its turn is never
+ * begun.
  */
 function serveAfter(previous: ServerResponse, socket: RespondedSocket, work: () => void): void {
   socket[WAITING] = (socket[WAITING] ?? 0) + 1

@@ -124,9 +124,10 @@ export interface MultipartUpload {
 }
 
 /**
- * Reads a multipart/form-data request with at most one file part, named `file`. After a refusal nothing is left on
- * disk and the rest of the body is unread: the caller answers and closes the connection.
- * @throws GatewayError `unsupported_media_type`, `payload_too_large`, `request_timeout`, `invalid_request`, `caller_left`, `overloaded`, `internal`
+ * Reads a multipart/form-data request with at most one file part, named `file`. After a refusal nothing is left on disk and the
+ * rest of the body is unread: the caller answers and closes the connection.
+ * @throws GatewayError `unsupported_media_type`, `payload_too_large`, `request_timeout`, `invalid_request`, `caller_left`,
+ * `overloaded`, `internal`
  */
 export async function receiveMultipart(request: IncomingMessage, limits: MultipartLimits): Promise<MultipartUpload> {
   return new MultipartReceiver(limits).receive(request, boundaryOf(request, limits.bodyBytes))

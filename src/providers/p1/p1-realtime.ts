@@ -8,7 +8,10 @@ import type { AttemptContext, RealtimeOpening, RealtimeProvider, RealtimeUpstrea
 /** The longest events are items that repeat a client's audio, of which one append alone may hold 20 MiB in base64. */
 const MAXIMUM_MESSAGE_BYTES = 64 * 1024 * 1024
 
-/** Names beside `model` that P1 knows. All others stay here: a parser may take them for one of its own, and careless ones hold keys. */
+/**
+ * Names beside `model` that P1 knows. All others stay here: a parser may take them for one of its own, and careless ones hold
+ * keys.
+ */
 const RELAYED_PARAMETERS = ['intent']
 
 /** A channel's options; the configuration has checked them. */

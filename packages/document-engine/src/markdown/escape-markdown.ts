@@ -163,7 +163,8 @@ const IPV6_HOST = /^[a-z][a-z\d+.-]{0,30}:\/\/(?:[^/?#[\]]*@)?\[[\da-f:.]*\]/i
 
 /**
  * A URL as the destination of a link, within parentheses. What ends a destination, begins a title, a tag or another link is
- * percent-encoded, because URLs such as `mailto:` may hold blanks and quotes; a backslash escapes, and entities are read there as well.
+ * percent-encoded, because URLs such as `mailto:` may hold blanks and quotes; a backslash escapes, and entities are read there as
+ * well.
  */
 export function destination(url: string): string {
   const host = IPV6_HOST.exec(url)?.[0] ?? ''

@@ -18,8 +18,8 @@ export function loadPdfjs(): Promise<Pdfjs> {
 
 /**
  * Where core-js, which the package brings, replaces built-ins of the whole process: `JSON.parse`, `JSON.stringify`,
- * `Array.prototype.push` and `Function.prototype.toString`, by JavaScript that takes a hundred times as long for a string of megabytes.
- * What it adds stays: pdf.js needs it.
+ * `Array.prototype.push` and `Function.prototype.toString`, by JavaScript that takes a hundred times as long for a string of
+ * megabytes. What it adds stays: pdf.js needs it.
  */
 const REPLACED = [JSON, Array.prototype, Function.prototype]
 
