@@ -45,6 +45,7 @@ function gateOf({ sandbox, readiness, hooks, admission, settings, lastResponse }
   const callers = new CallerResolver(
     (token) => settings.keys?.idOf(token),
     () => settings.current.server.trustedProxies,
+    nowMs,
   )
   const known = new KnownRefusals({
     keyFault: (headers, endpoint) => settings.keys && keyFault(settings.keys, headers, endpoint),

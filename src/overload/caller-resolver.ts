@@ -24,22 +24,26 @@ export function callerHeadersOf({ headers, socket }: IncomingMessage): CallerHea
 /** One of all callers without a key; the id that callers with bearers of their own have, too. */
 const WITHOUT_KEY = 'caller'
 
-/** Texts that are keys, as they were sent; a key that was revoked keeps its name here. */
+/** Texts that are keys, as they were sent. */
 const MAXIMUM_KNOWN = 4_096
+/** How long a key is known after it was found: it may have been revoked, or its id have another key, since. */
+const KNOWN_MS = 1_000
 /** No key is as long (`auth/key.guard.ts`). */
 const LONGEST_TEXT = 520
 const SCHEME = /^bearer;? */i
 
 /**
  * Tells callers apart before their requests are judged, for fairness only: nothing is allowed by it. A key is found by its digest,
- * which takes three microseconds the first time; callers without one are told apart by their address, as all else can be invented.
+ * which takes three microseconds, at most once a second; callers without one are told apart by their address, as all else can be invented.
  */
 export class CallerResolver {
   private readonly known = new Map<string, Sharer>()
+  private knownSinceMs = Number.NEGATIVE_INFINITY
 
   constructor(
     private readonly keyIdOf: (token: string) => string | undefined,
     private readonly trustedProxies: () => readonly string[],
+    private readonly nowMs: () => number,
   ) {}
 
   of({ authorization, apiKey, forwardedFor, peer }: CallerHeaders): Sharer {
@@ -52,11 +56,15 @@ export class CallerResolver {
   }
 
   private byKey(text: string): Sharer | undefined {
+    const nowMs = this.nowMs()
+    if (nowMs - this.knownSinceMs >= KNOWN_MS || this.known.size >= MAXIMUM_KNOWN) {
+      this.known.clear()
+      this.knownSinceMs = nowMs
+    }
     const known = this.known.get(text)
     if (known !== undefined) return known
     const keyId = this.keyIdOf(text.replace(SCHEME, '').trimEnd())
     if (keyId === undefined) return undefined
-    if (this.known.size >= MAXIMUM_KNOWN) this.known.clear()
     const found = { keyId }
     this.known.set(text, found)
     return found
