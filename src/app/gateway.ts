@@ -1,5 +1,5 @@
+import cluster from 'node:cluster'
 import { once } from 'node:events'
-import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { INestApplication } from '@nestjs/common'
 import { type ConfigSource, ConfigStore, configWarnings, reloadConfig } from '../config/config-store.js'
@@ -9,13 +9,15 @@ import { MetricsServer } from '../observability/metrics-server.js'
 import { Metrics, type MetricsSnapshot } from '../observability/metrics.js'
 import { Readiness } from '../observability/readiness.js'
 import { Database, StoreUnusable } from '../storage/database.js'
+import { acceptMore } from '../server/acceptors.js'
+import type { UpgradableServer } from '../server/upgrade.js'
 import { createApplication } from './create-app.js'
 import { PROVIDERS } from './providers.js'
 import { drain } from './shutdown.js'
 
 /**
- * Listen backlog (limited by `net.core.somaxconn`). Node accepts one connection
- * per turn of the event loop, so that a rush of clients overflows the default of 511 and is delayed by seconds.
+ * Listen backlog (limited by `net.core.somaxconn`). Few connections are accepted per turn of the event loop, so that a rush of clients
+ * overflows the default of 511 and is delayed by seconds.
  */
 const WAITING_CONNECTIONS = 4096
 
@@ -112,10 +114,12 @@ async function openStore(database: Database, logger: Logger): Promise<void> {
 }
 
 async function listen(application: INestApplication, { host, port }: ServerSection): Promise<string> {
-  const server = application.getHttpServer() as Server
+  const server = application.getHttpServer() as UpgradableServer
   // Not through Nest, which would log a port in use with its stack before our explanation.
   server.listen({ port, host, backlog: WAITING_CONNECTIONS })
   await once(server, 'listening')
+  // A worker gets its connections from the primary, whose turns are short.
+  if (cluster.isPrimary) void acceptMore(server)
   application.get(Readiness).markReady()
   const shown = ['0.0.0.0', '::'].includes(host) ? '127.0.0.1' : host
   return `http://${shown.includes(':') ? `[${shown}]` : shown}:${(server.address() as AddressInfo).port}`

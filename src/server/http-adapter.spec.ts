@@ -4,7 +4,8 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { Express, Request, Response } from 'express'
 import fc from 'fast-check'
-import { cpuMs } from '../../test/support/eventually.js'
+import { cpuMs, eventually } from '../../test/support/eventually.js'
+import { acceptMore } from './acceptors.js'
 import { addressBehind, isFromThisMachine } from './client-address.js'
 import { GatewayHttpAdapter, SERVER_LIMITS } from './http-adapter.js'
 import { UpgradableServer } from './upgrade.js'
@@ -329,6 +330,66 @@ describe('A server that is told to close', () => {
     await once(near, 'close')
     server.handOver(near)
     expect(server).toMatchObject({ leaving: new Set(), upgraded: new Set() })
+  })
+})
+
+describe('A server with further handles of its socket', () => {
+  let server: UpgradableServer
+  let port: number
+  beforeEach(async () => {
+    server = new UpgradableServer({ keepAliveTimeout: 60_000 }, (_request, response) => response.end('served'))
+    server.listen({ port: 0, host: '127.0.0.1', backlog: 128 })
+    await once(server, 'listening')
+    port = (server.address() as AddressInfo).port
+  })
+  afterEach(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+
+  it('accepts several connections in one turn of the event loop, and serves all', async () => {
+    expect(await acceptMore(server)).toBe(8)
+    let turn = 0
+    const turns: number[] = []
+    const next = (): void => {
+      turn++
+      if (turns.length < 32) setImmediate(next)
+    }
+    server.on('connection', () => turns.push(turn))
+    // The kernel completes connections that the process has not accepted yet.
+    const answers = Array.from({ length: 32 }, () => fetch(`http://127.0.0.1:${port}/`))
+    next()
+    for (const answer of await Promise.all(answers)) expect(await answer.text()).toBe('served')
+    const mostInATurn = Math.max(...turns.map((one) => turns.filter((other) => other === one).length))
+    expect(mostInATurn).toBeGreaterThan(1)
+  })
+
+  it('closes when the last connection ends, and accepts none by any handle before that', async () => {
+    await acceptMore(server)
+    let accepted = 0
+    server.on('connection', () => accepted++)
+    const clients = Array.from({ length: 16 }, () => connect(port, '127.0.0.1').on('error', () => undefined))
+    await Promise.all(clients.map((client) => once(client, 'connect')))
+    await eventually(() => accepted === clients.length)
+    let isClosed = false
+    const closed = new Promise<void>((resolve) => {
+      server.close(() => {
+        isClosed = true
+        resolve()
+      })
+    })
+    const [refused] = (await once(connect(port, '127.0.0.1'), 'error')) as [NodeJS.ErrnoException]
+    expect([refused.code, isClosed]).toEqual(['ECONNREFUSED', false])
+    for (const client of clients) client.destroy()
+    await closed
+  })
+
+  it('that closes while they are made accepts nothing by them', async () => {
+    const more = acceptMore(server)
+    server.close()
+    await more
+    const [refused] = (await once(connect(port, '127.0.0.1'), 'error')) as [NodeJS.ErrnoException]
+    expect(refused.code).toBe('ECONNREFUSED')
   })
 })
 

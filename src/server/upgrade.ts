@@ -1,5 +1,6 @@
+import { once } from 'node:events'
 import { IncomingMessage, Server, type ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
+import { createServer, type Server as Acceptor, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 
 /** Node forgets sockets that left HTTP; this one still counts them among its connections when it closes all. */
@@ -7,6 +8,26 @@ export class UpgradableServer extends Server {
   /** Those whose request to leave is being decided. */
   private readonly leaving = new Set<Duplex>()
   private readonly upgraded = new Set<Duplex>()
+  private readonly acceptors: Acceptor[] = []
+
+  /** Accepts connections by another handle of its listening socket, too (`acceptors.ts`). */
+  acceptWith(handle: unknown): void {
+    const acceptor = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+      this.emit('connection', socket)
+    })
+    acceptor.listen(handle)
+    if (this.listening) this.acceptors.push(acceptor)
+    else acceptor.close()
+  }
+
+  /** As in Node: no new connections; `callback` is called once the last one has ended, whichever handle accepted it. */
+  override close(callback?: (error?: Error) => void): this {
+    const closed = this.acceptors.map((acceptor) => once(acceptor, 'close'))
+    for (const acceptor of this.acceptors.splice(0)) acceptor.close()
+    return super.close((error) => {
+      void Promise.all(closed).then(() => callback?.(error))
+    })
+  }
 
   /** The server is responsible for the socket from here on, whatever its protocol. */
   adopt(socket: Duplex): void {

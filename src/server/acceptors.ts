@@ -1,0 +1,47 @@
+import { type SendHandle, spawn } from 'node:child_process'
+import type { UpgradableServer } from './upgrade.js'
+
+/**
+ * libuv accepts one connection per listening handle in each turn of the event loop. Under load a turn takes tens of milliseconds, and
+ * new connections, those of health checks too, wait for seconds in the kernel's queue. So many handles of the same socket accept as
+ * many in a turn. Each costs every new connection 2 µs, in vain when there is no other connection to accept.
+ */
+const HANDLES = 8
+
+/** A Node process that does nothing else has returned the handles by then, also on a busy machine. */
+const RETURN_LIMIT_MS = 30_000
+
+/** Sends the handle that it gets back as often as it is told: each arrives as another file descriptor of the same socket. */
+const RETURN_HANDLES = `process.on('message', (count, handle) => {
+  let left = count
+  for (let index = 0; index < count; index++)
+    process.send(index, handle, { keepOpen: true }, () => --left === 0 && process.disconnect())
+})`
+
+/**
+ * Lets a listening server accept several connections in a turn of the event loop. Node cannot copy a handle within a process, so that a
+ * short-lived process returns it. Resolves with the number of handles: 1 when that does not work.
+ */
+export function acceptMore(server: UpgradableServer): Promise<number> {
+  const child = spawn(process.execPath, ['-e', RETURN_HANDLES], {
+    env: {},
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    timeout: RETURN_LIMIT_MS,
+    killSignal: 'SIGKILL',
+  })
+  child.unref()
+  child.channel?.unref()
+  let handles = 1
+  child.on('message', (_index, handle) => {
+    server.acceptWith(handle)
+    handles++
+  })
+  child.send(HANDLES - 1, Reflect.get(server, '_handle') as SendHandle)
+  return new Promise((resolve) => {
+    const end = (): void => {
+      resolve(handles)
+    }
+    child.once('error', end)
+    child.once('close', end)
+  })
+}
