@@ -7,9 +7,10 @@ import { closedLoop } from '../driver/closed-loop.mjs'
 import { gatewayConfig } from '../gateway-config.mjs'
 import { freePort, scratchDirectory } from '../processes.mjs'
 import { SCENARIOS, wireBytes } from '../scenarios.mjs'
-import { LoadMix } from './load-mix.mjs'
+import { LoadMix, MIXES } from './load-mix.mjs'
 import { startPinned } from './pinned.mjs'
 import { quantile } from '../statistics.mjs'
+import { MODELS } from '../wire.mjs'
 
 /** The other caller: so many requests a second, of which so many must be served, this promptly. */
 const MODEST_PER_SECOND = 5
@@ -20,7 +21,10 @@ const P99_MS = 250
 const MODEST_CONNECTIONS = 4
 
 const FLOOD_FACTOR = 10
+/** Such a request costs twenty times as much as its refusal; a chat of 1 KB eight times: ten times its capacity cannot even be refused. */
+const MIX = process.env.MIX ?? 'mixed'
 const CALLERS = 64
+const MODEST_MODEL = 'bench-modest'
 const MODEST_KEY = 'the-key-of-the-other-caller-of-this-bench'
 const LIMITED_KEY = 'the-key-that-may-ask-sixty-times-a-minute'
 const FLOOD_SCRIPT = fileURLToPath(new URL('flood.mjs', import.meta.url))
@@ -67,7 +71,7 @@ export class FairnessRun {
 
   async #closed(durationMs) {
     const { port } = this.gateway
-    const mix = await LoadMix.probe('chat', port)
+    const mix = await LoadMix.probe(MIX, port)
     const startMs = performance.now()
     const { completed } = await closedLoop({
       ...{ port, concurrency: CALLERS, durationMs },
@@ -78,8 +82,6 @@ export class FairnessRun {
   }
 
   async #measure({ name, connections, depth, key }, capacity, port, way, localAddress) {
-    const plain = wireBytes(SCENARIOS.chat.request, { port }).toString('latin1')
-    const bytes = key === undefined ? plain : plain.replace(/Authorization: Bearer \S+/, `Authorization: Bearer ${key}`)
     const durationMs = this.plan.floodMs
     // As SDKs have them; how long new connections wait is the kernel's queue (docs/overload.md, Connections).
     const agent = new Agent({ keepAlive: true, maxSockets: MODEST_CONNECTIONS })
@@ -88,20 +90,33 @@ export class FairnessRun {
     )
     const flood = startFlood({
       ...{ port, connections, depth, durationMs: durationMs + 3_000, ratePerSecond: FLOOD_FACTOR * capacity },
-      request: Buffer.from(bytes, 'latin1').toString('base64'),
+      requests: MIXES[MIX].map((kind) => requestText(kind, port, key)),
     })
     // The flood opens its connections meanwhile.
     await new Promise((resolve) => setTimeout(resolve, 2_000))
+    const cpu = this.gateway.cpuMicroseconds()
+    const startMs = performance.now()
     const modest = await askAtRate({ agent, port, localAddress }, durationMs)
+    const gatewayShare = (this.gateway.cpuMicroseconds() - cpu) / 1000 / (performance.now() - startMs)
     const { sent, answers } = await flood
     this.gateway.cutLog()
     console.error(`${way}, flood ${name}: ${modest.served} of ${modest.asked}, p99 ${Math.round(modest.p99Ms)} ms`)
-    return { way, name, ...modest, floodPerSecond: sent / (durationMs / 1000 + 3), answers }
+    return { way, name, ...modest, gatewayShare, floodPerSecond: sent / (durationMs / 1000 + 3), answers }
   }
 }
 
-function fairnessConfig(upstreamUrl) {
-  const settings = parse(gatewayConfig(upstreamUrl))
+function requestText(kind, port, key) {
+  const text = wireBytes(SCENARIOS[kind].request, { port }).toString('latin1')
+  const sent = key === undefined ? text : text.replace(/Authorization: Bearer \S+/, `Authorization: Bearer ${key}`)
+  return Buffer.from(sent, 'latin1').toString('base64')
+}
+
+/** Each caller has an upstream of its own: how long one of them takes for hundreds at once is not what is measured. */
+function fairnessConfig(modestUrl, replayUrl) {
+  const settings = parse(gatewayConfig(replayUrl))
+  settings.models.push({ id: MODEST_MODEL, class: 'chat', providers: ['p1'] })
+  const [channel] = settings.channels
+  settings.channels.push({ ...channel, id: 'modest-upstream', baseUrl: modestUrl, models: [MODEST_MODEL] })
   settings.auth.keys.push({ id: 'modest', key: MODEST_KEY })
   settings.auth.keys.push({ id: 'limited', key: LIMITED_KEY, limits: { requestsPerMinute: 60 } })
   settings.server.trustedProxies = ['127.0.0.1']
@@ -153,7 +168,8 @@ function startFlood(options) {
 /** One request; its time counts from the moment it was due. */
 const ask = ({ agent, port, localAddress }, dueMs) =>
   new Promise((resolve) => {
-    const { path, body, contentType } = SCENARIOS.chat.request
+    const { path, contentType } = SCENARIOS.chat.request
+    const body = String(SCENARIOS.chat.request.body).replace(MODELS.chat, MODEST_MODEL)
     const headers = {
       authorization: `Bearer ${MODEST_KEY}`,
       'content-type': contentType,
@@ -195,15 +211,15 @@ async function askAtRate(target, durationMs) {
 export function fairnessReport({ machine, capacity, results, hasBalancer }) {
   const isKept = ({ asked, served, p99Ms }) => served >= SERVED_SHARE * asked && p99Ms <= P99_MS
   const lines = results.map((result) => {
-    const { way, name, asked, served, p99Ms, floodPerSecond, answers } = result
+    const { way, name, asked, served, p99Ms, floodPerSecond, gatewayShare, answers } = result
     const words = Object.entries(answers).map(([status, count]) => `${count} × ${status}`)
     return [
       `${isKept(result) ? 'KEPT  ' : 'MISSED'} ${way}, flood ${name}: ${served} of ${asked} served, p99 ${Math.round(p99Ms)} ms`,
-      `         flood: ${Math.round(floodPerSecond)} a second (${(floodPerSecond / capacity).toFixed(1)} times the capacity), answered ${words.join(', ') || 'nothing'}`,
+      `         flood: ${Math.round(floodPerSecond)} a second (${(floodPerSecond / capacity).toFixed(1)} times the capacity), gateway's CPU ${Math.round(gatewayShare * 100)} %, answered ${words.join(', ') || 'nothing'}`,
     ].join('\n')
   })
   const text = [
-    `${machine.cpu}, ${machine.cores} cores, Node ${machine.node}${machine.pinned ? '' : '; not pinned'}; capacity: ${Math.round(capacity)} chat requests a second`,
+    `${machine.cpu}, ${machine.cores} cores, Node ${machine.node}${machine.pinned ? '' : '; not pinned'}; capacity: ${Math.round(capacity)} mixed requests a second`,
     `one caller floods, another one with a key sends ${MODEST_PER_SECOND} requests a second: at least ${SERVED_SHARE * 100} % served, p99 at most ${P99_MS} ms`,
     ...lines,
     ...(hasBalancer ? [] : ['NOT RUN behind HAProxy: it is not installed']),

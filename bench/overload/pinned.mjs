@@ -6,16 +6,21 @@ import { fileURLToPath } from 'node:url'
 import { scratchDirectory, startService } from '../processes.mjs'
 import { GATEWAY_FLAGS, GATEWAY_SCRIPT } from '../session.mjs'
 
+const REPLAY_SCRIPT = fileURLToPath(new URL('replay.mjs', import.meta.url))
 const UPSTREAM_SCRIPT = fileURLToPath(new URL('../upstream.mjs', import.meta.url))
 
 /**
- * Starts the bench upstream and a gateway with what `configOf(upstreamUrl)` returns as YAML, each on processors of its own where there are two.
- * @returns {Promise<{ upstream: Service, gateway: Service, machine: object }>}
+ * Starts the bench upstream, a replay of it, and a gateway with what `configOf(upstreamUrl, replayUrl)` returns as YAML, on a processor
+ * of its own where there are two.
+ * @returns {Promise<{ gateway: Service, machine: object }>}
  */
 export async function startPinned(configOf) {
-  const upstream = await startService({ name: 'upstream', script: UPSTREAM_SCRIPT, readyPath: '/__bench/counters' })
+  const readyPath = '/__bench/counters'
+  const upstream = await startService({ name: 'upstream', script: UPSTREAM_SCRIPT, readyPath })
+  const environment = { UPSTREAM_PORT: String(upstream.port) }
+  const replay = await startService({ name: 'replay', script: REPLAY_SCRIPT, environment, readyPath })
   const config = join(scratchDirectory(), 'gateway.yaml')
-  writeFileSync(config, configOf(`http://127.0.0.1:${upstream.port}`))
+  writeFileSync(config, configOf(urlOf(upstream), urlOf(replay)))
   const gateway = await startService({
     name: 'gateway',
     script: GATEWAY_SCRIPT,
@@ -28,10 +33,12 @@ export async function startPinned(configOf) {
     cpu: cores[0]?.model ?? 'unknown',
     cores: cores.length,
     node: process.version,
-    pinned: pin(cores.length, gateway.pid, [upstream.pid, process.pid]),
+    pinned: pin(cores.length, gateway.pid, [upstream.pid, replay.pid, process.pid]),
   }
-  return { upstream, gateway, machine }
+  return { gateway, machine }
 }
+
+const urlOf = ({ port }) => `http://127.0.0.1:${port}`
 
 /** Gives the gateway a processor of its own, as the driver would otherwise be what is measured; whether that went. */
 function pin(cores, gatewayPid, otherPids) {
