@@ -1,12 +1,14 @@
 import { createReadStream, createWriteStream } from 'node:fs'
-import { access, open, rename, rm } from 'node:fs/promises'
+import { rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { isNativeError } from 'node:util/types'
 import { createGunzip, createGzip } from 'node:zlib'
+import { hasCode } from '../core/errors.js'
 import { StoreUnusable } from './database.js'
+import { exists, syncPath } from './file-sync.js'
 import type { OnProgress, Page, RowSource, Shapes, Sums } from './store-copy.js'
 import { RowSum, type Sequence } from './store-tables.js'
 
@@ -59,7 +61,7 @@ export async function writeBackup(source: RowSource, file: string, onProgress: O
       createWriteStream(part, { mode: 0o600, flush: true }),
     )
     await rename(part, file)
-    await syncFolder(dirname(file))
+    await syncPath(dirname(file))
   } catch (error) {
     await rm(part, { force: true })
     throw isFull(error) ? new StoreUnusable(`The disk of ${file} is full; nothing was kept of the backup.`) : error
@@ -69,23 +71,7 @@ export async function writeBackup(source: RowSource, file: string, onProgress: O
 
 const text = (line: Line): string => `${JSON.stringify(line)}\n`
 
-const exists = (path: string): Promise<boolean> =>
-  access(path).then(
-    () => true,
-    () => false,
-  )
-
-const isFull = (error: unknown): boolean =>
-  isNativeError(error) && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT')
-
-async function syncFolder(path: string): Promise<void> {
-  const handle = await open(path, 'r')
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-}
+const isFull = (error: unknown): boolean => hasCode(error, 'ENOSPC') || hasCode(error, 'EDQUOT')
 
 /** Reads a backup to its end and checks its sums first: a damaged one rejects with `StoreUnusable` before anything is written. */
 export async function readBackup(file: string, onProgress: OnProgress): Promise<RowSource> {
@@ -142,8 +128,7 @@ async function* linesOf(file: string): AsyncGenerator<Line> {
       yield JSON.parse(next.value) as Line
     }
   } catch (error) {
-    if (isNativeError(error) && 'code' in error && error.code === 'ENOENT')
-      throw new StoreUnusable(`There is no file ${file}.`)
+    if (hasCode(error, 'ENOENT')) throw new StoreUnusable(`There is no file ${file}.`)
     throw damaged(file, isNativeError(error) ? error.message : String(error))
   } finally {
     bytes.destroy()

@@ -5,7 +5,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { isNativeError } from 'node:util/types'
+import { hasCode } from '../core/errors.js'
 import { StoreUnusable } from './database.js'
 
 /** Group and others. */
@@ -98,7 +98,7 @@ async function create(file: string, text: string): Promise<boolean> {
   try {
     await writeFile(file, text, { flag: 'wx' })
   } catch (error) {
-    if (isNativeError(error) && 'code' in error && error.code === 'EEXIST') return false
+    if (hasCode(error, 'EEXIST')) return false
     throw error
   }
   return true
@@ -109,7 +109,7 @@ async function read(file: string): Promise<string | undefined> {
   try {
     return await readFile(file, 'utf8')
   } catch (error) {
-    if (isNativeError(error) && 'code' in error && error.code === 'ENOENT') return undefined
+    if (hasCode(error, 'ENOENT')) return undefined
     throw error
   }
 }

@@ -1,12 +1,13 @@
 import { createReadStream } from 'node:fs'
-import { chmod, open, readdir, readFile, rm, stat, statfs, writeFile } from 'node:fs/promises'
+import { chmod, readdir, readFile, rm, stat, statfs, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { fileURLToPath } from 'node:url'
-import { isNativeError } from 'node:util/types'
 import { createBrotliDecompress } from 'node:zlib'
 import { unpackTar } from 'modern-tar/fs'
+import { hasCode } from '../core/errors.js'
 import { OTHER_USERS } from './data-lock.js'
+import { exists, syncPath } from './file-sync.js'
 
 /**
  * The files of a new store are written over a while. A process that is killed meanwhile leaves half a store, which PostgreSQL
@@ -23,12 +24,12 @@ export async function ensureStore(directory: string, files: string): Promise<voi
   if (await exists(mark)) await rm(files, { recursive: true, force: true })
   if (await exists(files)) return
   await writeFile(mark, '')
-  await sync(mark)
-  await sync(directory)
+  await syncPath(mark)
+  await syncPath(directory)
   await pipeline(createReadStream(EMPTY_STORE), createBrotliDecompress(), unpackTar(files, PRIVATE))
   await syncAll(files)
   await rm(mark)
-  await sync(directory)
+  await syncPath(directory)
 }
 
 const PRIVATE = { dmode: 0o700, fmode: 0o600 }
@@ -41,25 +42,10 @@ async function syncAll(folder: string): Promise<void> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
   const paths = [folder, ...entries.map((entry) => join(entry.parentPath, entry.name))]
   const syncNext = async (): Promise<void> => {
-    for (let path = paths.pop(); path !== undefined; path = paths.pop()) await sync(path)
+    for (let path = paths.pop(); path !== undefined; path = paths.pop()) await syncPath(path)
   }
   await Promise.all(Array.from({ length: SYNCS_AT_ONCE }, syncNext))
 }
-
-async function sync(path: string): Promise<void> {
-  const handle = await open(path, 'r')
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-}
-
-const exists = (path: string): Promise<boolean> =>
-  stat(path).then(
-    () => true,
-    () => false,
-  )
 
 /** Of the files that PGlite makes. */
 const POSTGRES_VERSION = '18'
@@ -67,7 +53,7 @@ const POSTGRES_VERSION = '18'
 /** What is wrong with the files of a store, as far as they show it; undefined where nothing is. */
 export async function visibleDamage(files: string): Promise<string | undefined> {
   const text = await readFile(join(files, 'PG_VERSION'), 'utf8').catch((error: unknown) => {
-    if (isNativeError(error) && 'code' in error && error.code === 'ENOENT') return undefined
+    if (hasCode(error, 'ENOENT')) return undefined
     throw error
   })
   // PGlite would make a new store in place of the old one.

@@ -16,12 +16,16 @@ export const FILLING = 'store_filling'
  * `StoreUnusable` when a newer version of the gateway has been here, or the store is not whole.
  */
 export async function migrate(queries: Kysely<DatabaseSchema>): Promise<void> {
-  const { rows } = await sql<{
-    isFilling: boolean
-  }>`select to_regclass(${FILLING}) is not null as "isFilling"`.execute(queries)
-  if (rows[0]?.isFilling === true) throw new StoreUnusable(HALF_FILLED)
+  if (await isHalfFilled(queries)) throw new StoreUnusable(HALF_FILLED)
   const { error } = await migratorOf(queries).migrateToLatest()
   if (error !== undefined) throw failureOf(error)
+}
+
+export async function isHalfFilled(queries: Kysely<DatabaseSchema>): Promise<boolean> {
+  const { rows } = await sql<{ isThere: boolean }>`select to_regclass(${FILLING}) is not null as "isThere"`.execute(
+    queries,
+  )
+  return rows[0]?.isThere === true
 }
 
 const HALF_FILLED =

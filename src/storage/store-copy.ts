@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { isNativeError } from 'node:util/types'
 import { sql } from 'kysely'
+import { hasCode } from '../core/errors.js'
 import { StoreUnusable } from './database.js'
 import { freeLeases } from './embedded.js'
-import { FILLING, knownMigrations, migrate, migrateTo } from './migrations.js'
+import { FILLING, isHalfFilled, knownMigrations, migrate, migrateTo } from './migrations.js'
 import {
   insertRows,
   migrationsOf,
@@ -129,13 +129,6 @@ async function lock(queries: Queries, name: string): Promise<void> {
   throw new StoreUnusable(`Another process is filling the store in ${name}.`)
 }
 
-async function isHalfFilled(queries: Queries): Promise<boolean> {
-  const { rows } = await sql<{ isThere: boolean }>`select to_regclass(${FILLING}) is not null as "isThere"`.execute(
-    queries,
-  )
-  return rows[0]?.isThere === true
-}
-
 async function begin(
   source: RowSource,
   { name, queries }: { readonly name: string; readonly queries: Queries },
@@ -223,6 +216,8 @@ async function copyRows(
 const sumsOf = (sums: readonly (readonly [string, RowSum])[]): Sums =>
   Object.fromEntries(sums.map(([name, sum]) => [name, sum.value]))
 
+const UNIQUE_VIOLATION = '23505'
+
 async function insertPage(
   source: RowSource,
   queries: Queries,
@@ -237,8 +232,7 @@ async function insertPage(
         on conflict (name) do update set value = excluded.value`.execute(transaction)
     })
   } catch (error) {
-    const isTaken = isNativeError(error) && 'code' in error && error.code === '23505'
-    throw isTaken ? changed(source.name, table.name, error) : error
+    throw hasCode(error, UNIQUE_VIOLATION) ? changed(source.name, table.name, error) : error
   }
 }
 

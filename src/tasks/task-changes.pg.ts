@@ -1,5 +1,5 @@
 import { type Kysely, sql } from 'kysely'
-import { GatewayError } from '../core/errors.js'
+import { GatewayError, hasCode } from '../core/errors.js'
 import type { VideoKind } from '../providers/contract.js'
 import type { DatabaseSchema, TaskRow } from '../storage/database.js'
 import { insertRecords } from '../usage/usage.pg.js'
@@ -51,7 +51,7 @@ async function updateTask(queries: Queries, id: string, change: TaskChange): Pro
       .returning(['owner_id', 'callback_url'])
       .executeTakeFirst()
   } catch (error) {
-    throw isUniqueViolation(error) ? sharedUpstreamId(error) : error
+    throw hasCode(error, UNIQUE_VIOLATION) ? sharedUpstreamId(error) : error
   }
 }
 
@@ -78,9 +78,6 @@ async function insertEvent(
     })
     .execute()
 }
-
-const isUniqueViolation = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && error.code === UNIQUE_VIOLATION
 
 /** A broken upstream: two tasks of one channel cannot have the same id. */
 const sharedUpstreamId = (cause: unknown): GatewayError =>

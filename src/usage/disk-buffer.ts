@@ -13,11 +13,12 @@ import {
   statSync,
   writeSync,
 } from 'node:fs'
-import { mkdir, open, readdir, rm, stat } from 'node:fs/promises'
+import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { USAGE_KINDS } from '../core/endpoint.js'
 import { hasCode } from '../core/errors.js'
 import { PRICINGS, UNITS, USAGE_OUTCOMES, type UsageRecord } from '../core/usage-record.js'
+import { syncPath, syncPathNow } from '../storage/file-sync.js'
 
 const OPEN = '.rows'
 /**
@@ -83,7 +84,7 @@ export class DiskBuffer {
   /** Removes a file whose rows are stored, or in another file. */
   remove(file: string): void {
     rmSync(file, { force: true })
-    syncFolder(this.path)
+    syncPathNow(this.path)
   }
 
   /** The same, asynchronous. */
@@ -109,14 +110,9 @@ export class DiskBuffer {
     return freeBytes
   }
 
-  /** Syncs the folder: a file whose name is not on the disk yet is lost at a power failure, whatever is in it. */
-  async sync(): Promise<void> {
-    const handle = await open(this.path, 'r')
-    try {
-      await handle.sync()
-    } finally {
-      await handle.close()
-    }
+  /** Syncs the folder, for files that are new in it. */
+  sync(): Promise<void> {
+    return syncPath(this.path)
   }
 
   private taken(name: string): readonly string[] {
@@ -141,7 +137,7 @@ export class DiskBuffer {
         writeAll(descriptor, rows.slice(at, at + ROWS_AT_ONCE).join(''))
       }
       fsyncSync(descriptor)
-      syncFolder(this.path)
+      syncPathNow(this.path)
       return statSync(file, { throwIfNoEntry: false })?.ino === ino
     } finally {
       closeSync(descriptor)
@@ -186,16 +182,6 @@ export class DiskBuffer {
 
 function writeAll(descriptor: number, text: string): void {
   for (let rest = Buffer.from(text); rest.length > 0;) rest = rest.subarray(writeSync(descriptor, rest))
-}
-
-/** As `DiskBuffer.sync`. */
-function syncFolder(path: string): void {
-  const descriptor = openSync(path, 'r')
-  try {
-    fsyncSync(descriptor)
-  } finally {
-    closeSync(descriptor)
-  }
 }
 
 /** One row of a buffer file: JSON and a line break. */
