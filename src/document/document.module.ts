@@ -7,9 +7,10 @@ import { DocumentClient, FetchesInFlight } from './document-fetch.js'
 import { DocumentRequestReader } from './document-upload.js'
 import { DocumentController } from './document.controller.js'
 import { DocumentService, LocalParser } from './document.service.js'
+import { confinement } from './parser-confinement.js'
 import { DocumentParser } from './parser.js'
 import { ParserPool, ParserPoolMetrics } from './parser-pool.js'
-import { PARSER_ENTRY, PARSER_ENTRY_PATH } from './parser-process.js'
+import { PARSER_ENTRY_PATH, PARSER_PROGRAM, type ParserProgram } from './parser-process.js'
 
 /** Documents as Markdown (specification: Document parse result). */
 @Module({
@@ -18,7 +19,10 @@ import { PARSER_ENTRY, PARSER_ENTRY_PATH } from './parser-process.js'
   providers: [
     ...[DocumentService, DocumentRequestReader, DocumentClient, DocumentCache],
     ...[FetchesInFlight, LocalParser, SharedParses, ParserPool, ParserPoolMetrics],
-    { provide: PARSER_ENTRY, useValue: PARSER_ENTRY_PATH },
+    {
+      provide: PARSER_PROGRAM,
+      useFactory: (): ParserProgram => ({ entry: PARSER_ENTRY_PATH, confinement: confinement() }),
+    },
     { provide: DocumentParser, useExisting: ParserPool },
   ],
 })

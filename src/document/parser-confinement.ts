@@ -1,14 +1,13 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { dirname, join } from 'node:path'
 
-/** What the host gives to confine a process that reads documents, for its command line. */
+/** What confines a process that reads documents. */
 export interface Confinement {
   /** Command in front of the process's own; empty where the system has none. */
   readonly wrapper: readonly string[]
+  /** Whether the process runs under Node's permissions. */
   readonly hasPermissions: boolean
-  /** What such a process can do although it should not, for the log at start. */
-  readonly missing: readonly string[]
 }
 
 /**
@@ -30,29 +29,26 @@ function probe(): Confinement {
   const hasNamespaces = wrapper.length > 0 && isAllowed(wrapper)
   // Node 22.13 and later; what Node 20 has is an experiment.
   const hasPermissions = process.allowedNodeEnvironmentFlags.has('--permission')
-  return {
-    wrapper: hasNamespaces ? wrapper : [],
-    hasPermissions,
-    missing: [
-      ...(hasNamespaces ? [] : ['network', 'gateway_process']),
-      ...(hasPermissions ? [] : ['files', 'programs']),
-    ],
-  }
+  return { wrapper: hasNamespaces ? wrapper : [], hasPermissions }
 }
 
 let known: Confinement | undefined
 
-/** Of this host; it does not change while the gateway runs. */
+/** All that this host gives; it does not change while the gateway runs. */
 export const confinement = (): Confinement => (known ??= probe())
 
-const ENGINE_SCRIPT = 'process.js'
+/** What a process can do although it should not, for the log at start. */
+export const missingConfinement = ({ wrapper, hasPermissions }: Confinement): string[] => [
+  ...(wrapper.length > 0 ? [] : ['network', 'gateway_process']),
+  ...(hasPermissions ? [] : ['files', 'programs']),
+]
 
 /**
  * Node's own confinement: no files but the engine's and its packages', no programs, no native code. The thread that watches the
- * process is allowed. Stand-ins of tests, which have other names, need files.
+ * process is allowed.
  */
 export function permissionFlags(entry: string, { hasPermissions }: Confinement): string[] {
-  if (!hasPermissions || basename(entry) !== ENGINE_SCRIPT) return []
+  if (!hasPermissions) return []
   const packages = ancestorsOf(entry)
     .map((folder) => join(folder, 'node_modules'))
     .filter((folder) => existsSync(folder))

@@ -1,6 +1,6 @@
 import type { Logger } from '../observability/logger.js'
 import { EngineEnded } from './parser.js'
-import { ParserProcess } from './parser-process.js'
+import { ParserProcess, type ParserProgram } from './parser-process.js'
 
 const FIRST_BACKOFF_MS = 250
 const MAXIMUM_BACKOFF_MS = 30_000
@@ -46,7 +46,7 @@ export class ParserFleet {
 
   /** `onChange` is called whenever a process may have become idle, or the last one has ended. */
   constructor(
-    private readonly entry: string,
+    private readonly program: ParserProgram,
     private readonly settings: () => ParserFleetSettings,
     private readonly logger: Logger,
     private readonly onChange: () => void,
@@ -132,7 +132,7 @@ export class ParserFleet {
   private start(): boolean {
     const { memoryBytes } = this.settings()
     try {
-      this.watchExit(new ParserProcess({ entry: this.entry, memoryBytes }))
+      this.watchExit(new ParserProcess({ ...this.program, memoryBytes }))
       return true
     } catch (error) {
       this.logFailure(error)

@@ -17,6 +17,7 @@ import {
 } from '../../test/support/parser-pools.js'
 import { ClientDisconnect } from '../core/request-context.js'
 import { SpooledFile } from '../core/spooled-file.js'
+import { permissionFlags } from './parser-confinement.js'
 import { RestartBackoff } from './parser-fleet.js'
 
 describe('A pool of parser processes', () => {
@@ -291,6 +292,17 @@ describe('A pool of parser processes', () => {
     })
   })
 
+  describe('The confinement of a process', () => {
+    it('is said to be missing where it is switched off', () => {
+      start()
+      lab.pool.pool.onApplicationBootstrap()
+      expect(JSON.parse(lab.pool.logText())).toMatchObject({
+        msg: 'processes that read documents are not wholly confined',
+        missing: expect.arrayContaining(['files', 'programs']) as unknown,
+      })
+    })
+  })
+
   describe('A process that dies while it starts', () => {
     it('is 503 for all waiting requests, logged once, and not tried again at once', async () => {
       start({ processes: 2, queue: 10 }, {}, '/nowhere/engine.mjs')
@@ -505,5 +517,12 @@ describe('Processes that die while they start', () => {
     const backOff = new RestartBackoff()
     backOff.failed(1000)
     expect([backOff.restSeconds(1249), backOff.restSeconds(1250)]).toEqual([1, 0])
+  })
+})
+
+describe('The permissions of a process', () => {
+  it('do not depend on the name of its script', () => {
+    const flags = permissionFlags('/srv/engine/dist/renamed.js', { wrapper: [], hasPermissions: true })
+    expect(flags).toEqual(expect.arrayContaining(['--permission', '--allow-fs-read=/srv/engine/*']))
   })
 })

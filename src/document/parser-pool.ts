@@ -9,9 +9,9 @@ import { byLabel, Metrics, registerCounter, registerGauge } from '../observabili
 import { LOGGER } from '../observability/observability.module.js'
 import { FetchesInFlight } from './document-fetch.js'
 import { contentBytes } from './document-upload.js'
-import { confinement } from './parser-confinement.js'
+import { missingConfinement } from './parser-confinement.js'
 import { ParserFleet } from './parser-fleet.js'
-import { PARSER_ENTRY, type ParserProcess, type ParserJob, readOn } from './parser-process.js'
+import { PARSER_PROGRAM, type ParserJob, type ParserProcess, type ParserProgram, readOn } from './parser-process.js'
 import {
   type DocumentFile,
   documentOf,
@@ -110,7 +110,7 @@ export class ParserPool extends DocumentParser implements OnApplicationBootstrap
 
   constructor(
     private readonly store: ConfigStore,
-    @Inject(PARSER_ENTRY) entry: string,
+    @Inject(PARSER_PROGRAM) private readonly program: ParserProgram,
     @Inject(LOGGER) private readonly logger: Logger,
   ) {
     super()
@@ -119,7 +119,7 @@ export class ParserPool extends DocumentParser implements OnApplicationBootstrap
       return { total: documents.processes + documents.queue, callerShare: admission.callerShare, mayExceedShare: true }
     })
     this.fleet = new ParserFleet(
-      entry,
+      program,
       () => store.current.documents,
       logger,
       () => {
@@ -158,7 +158,7 @@ export class ParserPool extends DocumentParser implements OnApplicationBootstrap
 
   /** Says at start what the host does not give: a document that broke the engine could do it. */
   onApplicationBootstrap(): void {
-    const { missing } = confinement()
+    const missing = missingConfinement(this.program.confinement)
     if (missing.length > 0) this.logger.info({ missing }, 'processes that read documents are not wholly confined')
   }
 

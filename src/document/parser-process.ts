@@ -14,7 +14,7 @@ import {
 } from '@multi-model-gateway/document-engine/protocol.js'
 import type { GatewayError } from '../core/errors.js'
 import { clientDisconnected } from '../core/request-context.js'
-import { confinement, permissionFlags } from './parser-confinement.js'
+import { type Confinement, permissionFlags } from './parser-confinement.js'
 import { errorFromExit, parseTimedOut, type ParseOptions, type ParserExit, EngineEnded } from './parser.js'
 
 const MEBIBYTE = 1_048_576
@@ -27,9 +27,14 @@ const OUT_OF_MEMORY_SCORE = '1000'
 /** Path of `prlimit` on Linux. Without it the engine's watchdog enforces the limit, up to 100 ms later. */
 const PRLIMIT = ['/usr/bin/prlimit', '/bin/prlimit'].find((path) => existsSync(path))
 
-interface ParserCommand {
+/** What every process of the engine is started with. */
+export interface ParserProgram {
   /** Absolute path of the script. */
   readonly entry: string
+  readonly confinement: Confinement
+}
+
+interface ParserCommand extends ParserProgram {
   readonly memoryBytes: number
 }
 
@@ -50,18 +55,17 @@ function startEngine(command: ParserCommand): ChildProcess {
   return child
 }
 
-function commandLine({ entry, memoryBytes }: ParserCommand): string[] {
-  const host = confinement()
+function commandLine({ entry, confinement, memoryBytes }: ParserCommand): string[] {
   // No core file either: it would hold a caller's document.
   const limits = PRLIMIT === undefined ? [] : [PRLIMIT, `--data=${memoryBytes}`, '--core=0']
   return [
-    ...host.wrapper,
+    ...confinement.wrapper,
     ...limits,
     process.execPath,
     `--max-old-space-size=${Math.floor((memoryBytes * HEAP_SHARE) / MEBIBYTE)}`,
     '--v8-pool-size=1',
     '--no-addons',
-    ...permissionFlags(entry, host),
+    ...permissionFlags(entry, confinement),
     entry,
     String(process.pid),
     String(memoryBytes),
@@ -77,8 +81,8 @@ function lowerPriority(pid: number): void {
   }
 }
 
-/** Injection token: absolute path of the engine's script. */
-export const PARSER_ENTRY = Symbol('engine entry')
+/** Injection token of a `ParserProgram`. */
+export const PARSER_PROGRAM = Symbol('engine program')
 
 const resolved = createRequire(import.meta.url).resolve('@multi-model-gateway/document-engine/process.js')
 

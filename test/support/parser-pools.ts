@@ -7,8 +7,9 @@ import { fileURLToPath } from 'node:url'
 import { ConfigStore } from '../../src/config/config-store.js'
 import { ClientDisconnect } from '../../src/core/request-context.js'
 import { SpooledFile } from '../../src/core/spooled-file.js'
+import { confinement } from '../../src/document/parser-confinement.js'
 import { ParserPool } from '../../src/document/parser-pool.js'
-import { PARSER_ENTRY_PATH } from '../../src/document/parser-process.js'
+import { PARSER_ENTRY_PATH, type ParserProgram } from '../../src/document/parser-process.js'
 import type { ParsedDocument } from '../../src/document/parser.js'
 import { createLogging } from '../../src/observability/logger.js'
 import { parseConfig } from './config.js'
@@ -60,9 +61,13 @@ export const DOCUMENTS = { processes: 1, queue: 4, memoryBytes: 512 * MEBIBYTE }
 export class ParserPoolLab {
   pool!: TestPool
 
-  /** With these settings of `documents`, other sections and, in place of the fake one, this engine. */
+  /**
+   * With these settings of `documents`, other sections and, in place of the fake one, this engine. Stand-ins for the engine use
+   * files, and are not under Node's permissions.
+   */
   readonly start = (documents: object = {}, others: object = {}, entry = FAKE_ENGINE): void => {
-    this.pool = startPool(entry, { documents: { ...DOCUMENTS, ...documents }, ...others })
+    const program = { entry, confinement: { ...confinement(), hasPermissions: false } }
+    this.pool = startPool(program, { documents: { ...DOCUMENTS, ...documents }, ...others })
   }
 
   close(): Promise<void> {
@@ -70,7 +75,7 @@ export class ParserPoolLab {
   }
 }
 
-export function startPool(entry: string, sections: object = {}): TestPool {
+export function startPool(program: ParserProgram, sections: object = {}): TestPool {
   let latest = configOf(sections)
   const store = new ConfigStore(latest, () => Promise.resolve({ config: latest, file: '' }))
   const lines = new PassThrough()
@@ -78,7 +83,7 @@ export function startPool(entry: string, sections: object = {}): TestPool {
   lines.on('data', (chunk: Buffer) => {
     log += chunk.toString()
   })
-  const pool = new ParserPool(store, entry, createLogging('debug', lines).logger)
+  const pool = new ParserPool(store, program, createLogging('debug', lines).logger)
   return {
     pool,
     parse: (document, wish) => parseOnce(pool, document, wish),
