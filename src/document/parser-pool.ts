@@ -29,29 +29,24 @@ import {
 const MAXIMUM_ATTEMPTS = 2
 
 interface Waiter<Grant> {
-  readonly name: string
   readonly grant: (value: Grant) => void
   readonly refuse: (error: Error) => void
 }
 
-/** Callers whose last turn is remembered. */
-const MAXIMUM_NAMES = 1_000
-
 /** Requests that wait: callers go round, each one's in order. A request that is aborted or reaches its deadline leaves. */
 class WaitingQueue<Grant> {
-  private readonly waiters = new Set<Waiter<Grant>>()
-  /** Of callers, the one with the latest turn last. */
-  private readonly turns = new Set<string>()
+  /** By caller, the one whose turn is next first; no caller without a waiter. */
+  private readonly waiters = new Map<string, Set<Waiter<Grant>>>()
+  private count = 0
 
   get length(): number {
-    return this.waiters.size
+    return this.count
   }
 
   /** Resolves with what is granted; rejects with `caller_left`, `upstream_timeout` or the reason of a refusal. */
   wait({ disconnect, deadlineAtMs, sharer: { keyId, member = '' } }: ParseOptions): Promise<Grant> {
     return new Promise((resolve, reject) => {
       const waiter: Waiter<Grant> = {
-        name: `${keyId} ${member}`,
         grant: (value) => {
           leave()
           resolve(value)
@@ -61,12 +56,13 @@ class WaitingQueue<Grant> {
           reject(error)
         },
       }
+      const caller = `${keyId} ${member}`
       const leave = (): void => {
-        this.waiters.delete(waiter)
+        this.remove(caller, waiter)
         clearTimeout(timer)
         unsubscribe()
       }
-      this.waiters.add(waiter)
+      this.add(caller, waiter)
       const remainingMs = Math.min(Math.max(deadlineAtMs - performance.now(), 0), MAXIMUM_TIMER_MS)
       const timer = setTimeout(() => {
         waiter.refuse(parseTimedOut())
@@ -78,20 +74,33 @@ class WaitingQueue<Grant> {
     })
   }
 
-  /** Grants to the first waiter of the caller whose last turn is longest ago; there must be one. */
+  /** Grants to the first waiter of the caller whose turn it is; there must be one. */
   grant(value: Grant): void {
-    const waiters = [...this.waiters]
-    const names = new Set(waiters.map(({ name }) => name))
-    const next = [...names].find((name) => !this.turns.has(name)) ?? [...this.turns].find((name) => names.has(name))
-    if (next === undefined) return
-    if (this.turns.size >= MAXIMUM_NAMES) this.turns.clear()
-    this.turns.delete(next)
-    this.turns.add(next)
-    waiters.find(({ name }) => name === next)?.grant(value)
+    for (const [caller, waiters] of this.waiters) {
+      this.waiters.delete(caller)
+      this.waiters.set(caller, waiters)
+      const [first] = waiters
+      first?.grant(value)
+      return
+    }
   }
 
   refuseAll(error: () => Error): void {
-    for (const waiter of [...this.waiters]) waiter.refuse(error())
+    for (const waiters of this.waiters.values()) for (const waiter of waiters) waiter.refuse(error())
+  }
+
+  private add(caller: string, waiter: Waiter<Grant>): void {
+    const waiters = this.waiters.get(caller)
+    if (waiters === undefined) this.waiters.set(caller, new Set([waiter]))
+    else waiters.add(waiter)
+    this.count += 1
+  }
+
+  private remove(caller: string, waiter: Waiter<Grant>): void {
+    const waiters = this.waiters.get(caller)
+    if (waiters?.delete(waiter) !== true) return
+    this.count -= 1
+    if (waiters.size === 0) this.waiters.delete(caller)
   }
 }
 
