@@ -8,7 +8,7 @@ import { downloadSnapshot } from './key-client.js'
 import type { StoreCommand } from './store-command.js'
 
 /** What a command needs beside its words. */
-export interface StoreSettings {
+interface StoreSettings {
   /** The store that the configuration names. */
   readonly configured: StorePlace
   /** Rejects where there is none. */
