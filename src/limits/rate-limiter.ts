@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os'
 import { Inject, Injectable, Module, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
 import { LRUCache } from 'lru-cache'
+import type { ModelCapability } from '../config/model-classes.js'
 import type { GatewayConfig, KeyLimits, RedisSection } from '../config/settings.js'
 import type { WorkerCount } from '../config/value-types.js'
 import { type Caller, ownerOf } from '../core/caller.js'
@@ -23,9 +24,6 @@ import { type QuotaSettings, RequestQuota } from './request-quota.js'
 const LEASE_MS = 15_000
 const HEARTBEAT_MS = 5_000
 
-/** Configured timeouts before a window's end in which nothing is given back: a command that timed out may still be executed. */
-const MARGIN_DEADLINES = LARGEST_GROWTH
-
 /** Where limits are counted: in this process, or in Redis with this process as the fallback. */
 export interface CounterStore {
   readonly counters: LimitCounters
@@ -45,10 +43,9 @@ export function createCounterStore(
   if (url === undefined) return localStore(1 / processes)
   const connection = new RedisConnection(url, timeoutMs, logger)
   const share = localShare / processes
-  const windows = new SharedWindows(
-    new RedisWindows(connection, MARGIN_DEADLINES * timeoutMs),
-    new MemoryWindows(share),
-  )
+  // So long before a window's end nothing is given back: a command that timed out may still be executed.
+  const marginMs = LARGEST_GROWTH * timeoutMs
+  const windows = new SharedWindows(new RedisWindows(connection, marginMs), new MemoryWindows(share))
   const leases = new SharedLeases(new RedisLeases(connection, LEASE_MS), share)
   connection.onReconnect(() => void leases.renew())
   const heartbeat = setInterval(() => void leases.renew(), HEARTBEAT_MS).unref()
@@ -191,7 +188,7 @@ export class RateLimiter implements OnModuleInit, OnApplicationShutdown {
       this.keyLimiters = new WeakMap()
     })
     hooks.onFinished((call, outcome) => {
-      this.reasoning.learn(call.log)
+      if (THINKING_CAPABILITIES.has(call.endpoint?.capability)) this.reasoning.learn(call.log)
       if (call.quota instanceof RequestQuota) call.quota.end(outcome)
     })
     hooks.onRepeated(({ quota }, _outcome, times) => {
@@ -260,14 +257,17 @@ export class RateLimiter implements OnModuleInit, OnApplicationShutdown {
   }
 }
 
+/** Of models that write. */
+const THINKING_CAPABILITIES: ReadonlySet<ModelCapability | 'none' | undefined> = new Set(['chat', 'messages'] as const)
+
 /** Models, by channel, of which it is remembered whether they think. */
 const MAXIMUM_MODELS = 1_000
 
 /**
- * Which models think without showing it: their figures tell, where neither the catalogue nor the request does. Of one that has told
- * no figures yet it is assumed.
+ * Which models think without showing it: their figures tell, where neither the catalogue nor the request does. Of a model that
+ * has told no figures yet it is assumed.
  */
-export class ReasoningModels {
+class ReasoningModels {
   private readonly seen = new LRUCache<string, boolean>({ max: MAXIMUM_MODELS })
 
   readonly mayHideTokens = (log: RequestLog): boolean => {
@@ -280,8 +280,9 @@ export class ReasoningModels {
     const { usage, reasons } = log
     if (usage === undefined || usage.estimated || reasons === true) return
     const hasReasoned = (reasoningTokensOf(usage.units) ?? 0) > 0
-    if (hasReasoned || (reasons === undefined && !this.seen.has(modelKey(log))))
-      this.seen.set(modelKey(log), hasReasoned)
+    if (!hasReasoned && reasons === false) return
+    const key = modelKey(log)
+    if (hasReasoned || !this.seen.has(key)) this.seen.set(key, hasReasoned)
   }
 }
 
