@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { contextAt } from '../../test/support/endpoints.js'
 import { eventually } from '../../test/support/eventually.js'
 import {
@@ -207,6 +207,27 @@ describe('The usage queue', () => {
     for (let count = 0; count < 60; count++) chat('gpt-4o', 1)
     const costs = (await lab.rows()).map(({ cost }) => cost)
     expect(costs).toEqual([...Array<string>(60).fill('1'), ...Array<string>(60).fill('3')])
+  })
+
+  it('has one row of the refusals of a minute, although the event loop was late at its start', async () => {
+    const refuse = (): void => {
+      const call = chatCall()
+      call.log.usage = undefined
+      call.log.failure = new GatewayError('rate_limited', '')
+      lab.hooks.over(call, { ...OK, status: 429 })
+    }
+    jest.useFakeTimers({ now: 59_900, doNotFake: ['setImmediate', 'performance', 'nextTick', 'queueMicrotask'] })
+    try {
+      refuse()
+      // The timer of the first minute is due, and has not fired.
+      jest.setSystemTime(60_010)
+      refuse()
+      jest.advanceTimersByTime(1_000)
+      refuse()
+    } finally {
+      jest.useRealTimers()
+    }
+    expect((await lab.rows()).map(({ requests = 1 }) => requests)).toEqual([1, 2])
   })
 
   describe('The end of the process', () => {

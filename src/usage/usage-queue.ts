@@ -208,7 +208,9 @@ export class UsageQueue
   /** Counted at once, and recorded with others of its kind once their minute is over. */
   private addRefusal(entry: UsageEntry, times = 1): void {
     this.metrics.countRefusal(entry, times)
-    this.recordRefusals(this.refusals.add(entry, times))
+    const complete = this.refusals.add(entry, times)
+    if (complete.length > 0) this.stopRefusalTimer()
+    this.recordRefusals(complete)
     if (this.stopping === undefined) {
       this.refusalTimer ??= setTimeout(this.settleRefusals, Refusals.untilComplete(entry.atMs)).unref()
     } else {
@@ -218,9 +220,14 @@ export class UsageQueue
   }
 
   private readonly settleRefusals = (): void => {
+    this.stopRefusalTimer()
+    this.recordRefusals(this.refusals.take())
+  }
+
+  /** That of an earlier minute would cut this one in two. */
+  private stopRefusalTimer(): void {
     clearTimeout(this.refusalTimer)
     this.refusalTimer = undefined
-    this.recordRefusals(this.refusals.take())
   }
 
   private recordRefusals(entries: readonly UsageEntry[]): void {
