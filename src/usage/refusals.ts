@@ -19,7 +19,7 @@ interface Group {
  * Refused requests of the current minute: one entry for each caller, reason, route, channel and model, with their number.
  * The rest of it is that of the first.
  */
-export class Refusals {
+export class RefusalEntries {
   private readonly groups = new Map<string, Group>()
   private readonly models = new Map<string, Set<string | undefined>>()
   private readonly bearers = new Set<string>()

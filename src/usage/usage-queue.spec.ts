@@ -21,7 +21,7 @@ import { createLogging } from '../observability/logger.js'
 import { Metrics } from '../observability/metrics.js'
 import { PriceTable } from './prices.js'
 import { RecordDelivery } from './record-delivery.js'
-import { Refusals } from './refusals.js'
+import { RefusalEntries } from './refusals.js'
 import { entryFromRequest, type UsageEntry } from './usage-entry.js'
 import { DroppedUsage, UsageMetrics } from './usage-metrics.js'
 
@@ -537,11 +537,11 @@ describe('Refused requests', () => {
     prices: new PriceTable([]),
     ...more,
   })
-  const added = (refusals: Refusals, entries: readonly UsageEntry[]): readonly UsageEntry[] =>
+  const added = (refusals: RefusalEntries, entries: readonly UsageEntry[]): readonly UsageEntry[] =>
     entries.flatMap((entry) => refusals.add(entry))
 
   it('of one caller, reason and minute are one entry with their number', () => {
-    const refusals = new Refusals()
+    const refusals = new RefusalEntries()
     expect(
       added(
         refusals,
@@ -553,7 +553,7 @@ describe('Refused requests', () => {
   })
 
   it('are told apart by caller, reason, route and channel, and by minute', () => {
-    const refusals = new Refusals()
+    const refusals = new RefusalEntries()
     const others = [{ ownerId: 'b' }, { reason: 'concurrency' }, { route: '/v1/messages' }, { channelId: 'p1' }]
     added(refusals, [{}, ...others].map(refusal))
     expect(refusals.add(refusal({ atMs: MINUTE }))).toHaveLength(5)
@@ -561,7 +561,7 @@ describe('Refused requests', () => {
   })
 
   it('with names and bearers that are invented by the thousand are few entries, and none is forgotten', () => {
-    const refusals = new Refusals()
+    const refusals = new RefusalEntries()
     added(
       refusals,
       Array.from({ length: 1000 }, (_none, n) => refusal({ model: `m${n}` })),

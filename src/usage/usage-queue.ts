@@ -18,7 +18,7 @@ import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
 import { RequestHooks } from '../observability/request-hooks.js'
 import { PriceTable } from './prices.js'
-import { Refusals } from './refusals.js'
+import { RefusalEntries } from './refusals.js'
 import {
   entryFromRequest,
   entryFromResponse,
@@ -108,7 +108,7 @@ export class UsageQueue
   private entries: UsageEntry[] = []
   private prices: PriceTable
   private timer: NodeJS.Timeout | undefined
-  private readonly refusals = new Refusals()
+  private readonly refusals = new RefusalEntries()
   private refusalTimer: NodeJS.Timeout | undefined
   private settling: NodeJS.Immediate | undefined
   private stopping: Promise<void> | undefined
@@ -212,7 +212,7 @@ export class UsageQueue
     if (complete.length > 0) this.stopRefusalTimer()
     this.recordRefusals(complete)
     if (this.stopping === undefined) {
-      this.refusalTimer ??= setTimeout(this.settleRefusals, Refusals.untilComplete(entry.atMs)).unref()
+      this.refusalTimer ??= setTimeout(this.settleRefusals, RefusalEntries.untilComplete(entry.atMs)).unref()
     } else {
       this.settleRefusals()
       this.writer.startWriting()
