@@ -18,7 +18,7 @@ import { lockDirectory, processSpace, processStart } from './data-lock.js'
 import { StoreUnusable } from './database.js'
 import { ensureStore } from './embedded-files.js'
 import { PostgresWorker } from './embedded-worker.js'
-import { tidy } from './embedded.js'
+import { repeat, tidy } from './embedded.js'
 
 describe('embedded', () => {
   let directory: string
@@ -219,6 +219,40 @@ describe('embedded', () => {
       await second.end()
       await worker.close()
     })
+  })
+})
+
+describe('Work that is repeated', () => {
+  afterEach(() => {
+    jest.useRealTimers()
+  })
+
+  it('leaves a round out while one is stuck, so that a store that closes waits for that one alone', async () => {
+    jest.useFakeTimers()
+    const ends: (() => void)[] = []
+    const end = repeat(1_000, () => new Promise((resolve) => ends.push(resolve)))
+    await jest.advanceTimersByTimeAsync(3_000)
+    ends[0]?.()
+    await jest.advanceTimersByTimeAsync(0)
+    expect(ends).toHaveLength(1)
+    await jest.advanceTimersByTimeAsync(2_000)
+    expect(ends).toHaveLength(2)
+    const closed = jest.fn()
+    const closing = end().then(closed)
+    await jest.advanceTimersByTimeAsync(5_000)
+    expect(closed).not.toHaveBeenCalled()
+    ends[1]?.()
+    await closing
+    expect(ends).toHaveLength(2)
+  })
+
+  it('goes on after a round that failed', async () => {
+    jest.useFakeTimers()
+    const work = jest.fn(() => Promise.reject(new Error('the store is gone')))
+    const end = repeat(1_000, work)
+    await jest.advanceTimersByTimeAsync(2_000)
+    expect(work).toHaveBeenCalledTimes(2)
+    await end()
   })
 })
 

@@ -21,17 +21,24 @@ const LOOK_EVERY_MS = 5_000
 
 type Queries = Kysely<DatabaseSchema>
 
-/** Does work again and again, round after round; what one leaves undone is done by a later one. Returns what ends it. */
-function repeat(everyMs: number, work: () => Promise<void>): () => Promise<void> {
-  let round: Promise<void> = Promise.resolve()
+/**
+ * Does work again and again; what one round leaves undone is done by a later one, and a time that finds the last round still
+ * under way is left out. Returns what ends it, after the round under way.
+ */
+export function repeat(everyMs: number, work: () => Promise<void>): () => Promise<void> {
+  let round: Promise<void> | undefined
   const timer = setInterval(() => {
-    // A store that is lost is noticed by those who need it.
-    round = round.then(work).catch(() => undefined)
+    round ??= work()
+      // A store that is lost is noticed by those who need it.
+      .catch(() => undefined)
+      .finally(() => {
+        round = undefined
+      })
   }, everyMs)
   timer.unref()
-  return () => {
+  return async () => {
     clearInterval(timer)
-    return round
+    await round
   }
 }
 
