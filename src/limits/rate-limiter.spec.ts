@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import fc from 'fast-check'
 import { parseConfig } from '../../test/support/config.js'
 import { contextAt, dialectOf } from '../../test/support/endpoints.js'
+import { eventually, promised } from '../../test/support/eventually.js'
 import { heldBytes } from '../../test/support/held-memory.js'
 import { ConfigStore } from '../config/config-store.js'
 import type { GatewayConfig } from '../config/settings.js'
@@ -15,8 +16,7 @@ import { RequestHooks } from '../observability/request-hooks.js'
 import { MemoryWindows } from './counters.js'
 import { dropUpstreamLimits, remainingOf, upstreamDuration, writeLimitHeaders } from './limit-errors.js'
 import { RateLimiter, LimitScopes, OTHER_BEARERS } from './rate-limiter.js'
-import { AdaptiveTimeout, Deadline } from './redis-connection.js'
-import { promised } from '../../test/support/eventually.js'
+import { AdaptiveTimeout, Deadline, RedisConnection } from './redis-connection.js'
 
 const MEGABYTE = 1_000_000
 const INVENTED = 100_000
@@ -213,6 +213,38 @@ describe('The timeout of a command', () => {
       return Math.round(timeout.milliseconds / 10) * 10
     })
     expect(seen).toEqual([100, 100, 300, 300, 800, 800])
+  })
+})
+
+/** The command by which a client learns that the server has loaded its data. */
+const INFO = /info/i
+
+describe('A Redis that is slow', () => {
+  it('is not used while its probe takes longer than any command may, and is once it is quick again', async () => {
+    let delayMs = 100
+    const server = createServer((socket) => {
+      socket.on('error', () => undefined)
+      socket.on('data', (chunk: Buffer) => {
+        if (INFO.test(chunk.toString())) socket.write('$9\r\nloading:0\r\n')
+        else setTimeout(() => socket.write('+OK\r\n'), delayMs)
+      })
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const warnings: unknown[] = []
+    const logger = { info: () => undefined, warn: (fields: unknown) => void warnings.push(fields) }
+    // A command gets 80 ms at most.
+    const connection = new RedisConnection(`redis://127.0.0.1:${(server.address() as AddressInfo).port}`, 10, logger)
+    try {
+      await connection.open()
+      expect(connection.isUnavailable).toBe(true)
+      expect(warnings).toMatchObject([{ err: { message: 'Redis answers too late.' } }])
+      expect(await connection.execute(() => connection.client.get('key'))).toBeUndefined()
+      delayMs = 0
+      await eventually(() => !connection.isUnavailable)
+    } finally {
+      await connection.close()
+      server.close()
+    }
   })
 })
 

@@ -24,7 +24,7 @@ import { TaskRetention } from './poller.js'
 import { StoreCounts } from './task-metrics.js'
 import type { Task } from './task.js'
 import { NO_RECORD, TOO_LATE } from './transitions.js'
-import { WakeTimer } from './background-work.js'
+import { ClockWatch, WakeTimer } from './background-work.js'
 
 describe('The poller of tasks', () => {
   const LOST = new GatewayError('upstream_failed', 'Lost.', { attempt: { phase: 'sent' } })
@@ -604,6 +604,45 @@ describe('A sleep', () => {
     wakeTimer.switchOff()
     await sleep(wakeTimer, HOUR_MS, HOUR_MS).end
     await sleep(wakeTimer, HOUR_MS, HOUR_MS).end
+  })
+})
+
+describe('Planned times', () => {
+  beforeEach(() => {
+    jest.useFakeTimers()
+  })
+
+  afterEach(() => {
+    jest.useRealTimers()
+  })
+
+  const clock = new ManualClock()
+  const pass = (milliseconds: number): void => {
+    clock.advance(milliseconds)
+    jest.advanceTimersByTime(milliseconds)
+  }
+
+  it('are looked after at the start and once a minute: a clock may have been set back before, or elsewhere', () => {
+    const watch = new ClockWatch(clock)
+    const looks = [0, 59_999, 1, 30_000, 30_000].map((milliseconds) => {
+      pass(milliseconds)
+      return watch.look()
+    })
+    const due = { isSetBack: false }
+    expect(looks).toEqual([due, undefined, due, undefined, due])
+  })
+
+  it('are looked after at once when the clock is set back by more than a moment, and only then', () => {
+    const watch = new ClockWatch(clock)
+    watch.look()
+    pass(1_000)
+    clock.advance(-4_999)
+    expect(watch.look()).toBeUndefined()
+    clock.advance(-5_001)
+    expect(watch.look()).toEqual({ isSetBack: true })
+    expect(watch.look()).toBeUndefined()
+    clock.advance(3_600_000)
+    expect(watch.look()).toBeUndefined()
   })
 })
 
