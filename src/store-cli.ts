@@ -1,7 +1,7 @@
 import 'reflect-metadata'
 import { InvalidCommandError, UnknownCommandError } from './admin/cli/key-command.js'
-import { KeyAdminFailure } from './admin/cli/key-client.js'
 import { runStoreCommand } from './admin/cli/run-store-command.js'
+import { StoreDownloadFailure } from './admin/cli/store-client.js'
 import { readStoreCommand, STORE_USAGE } from './admin/cli/store-command.js'
 import { PROVIDERS } from './app/providers.js'
 import { processEnvironment, readEnvironment, readVariable, type Variables } from './config/environment.js'
@@ -39,7 +39,7 @@ async function configuredStore(variables: Variables): Promise<StorePlace> {
 
 function adminKeyOf(variables: Variables): string {
   const { value, problem } = readVariable(variables, 'GATEWAY_ADMIN_KEY')
-  if (value === undefined) throw new KeyAdminFailure(problem ?? '--url needs the admin key in GATEWAY_ADMIN_KEY.')
+  if (value === undefined) throw new StoreDownloadFailure(problem ?? '--url needs the admin key in GATEWAY_ADMIN_KEY.')
   return value
 }
 

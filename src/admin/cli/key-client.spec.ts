@@ -1,44 +1,48 @@
+import { rm } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { inspect } from 'node:util'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { HttpKeyAdmin, KeyAdminFailure } from './key-client.js'
+import { downloadSnapshot, StoreDownloadFailure } from './store-client.js'
 
 const ADMIN_KEY = 'sk-gw-admin-canary'
 const UNREACHABLE = 'The gateway that --url names cannot be reached.'
 
-describe('The key command at a gateway', () => {
-  const servers: Server[] = []
+const servers: Server[] = []
 
-  afterEach(async () => {
-    for (const server of servers.splice(0)) {
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
-    }
-  })
-
-  async function serve(listener: RequestListener): Promise<{ url: string; requests: IncomingMessage[] }> {
-    const requests: IncomingMessage[] = []
-    const server = createServer((request, response) => {
-      requests.push(request)
-      listener(request, response)
-    })
-    servers.push(server)
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests }
+afterEach(async () => {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
   }
+})
 
-  const failure = (work: Promise<unknown>): Promise<KeyAdminFailure> =>
-    work.then(
-      () => Promise.reject(new Error('it did not fail')),
-      (error: unknown) => {
-        expect(error).toBeInstanceOf(KeyAdminFailure)
-        expect(inspect(error, { depth: 5 })).not.toContain(ADMIN_KEY)
-        return error as KeyAdminFailure
-      },
-    )
+async function serve(listener: RequestListener): Promise<{ url: string; requests: IncomingMessage[] }> {
+  const requests: IncomingMessage[] = []
+  const server = createServer((request, response) => {
+    requests.push(request)
+    listener(request, response)
+  })
+  servers.push(server)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests }
+}
 
+const failure = (work: Promise<unknown>, kind: new () => Error = KeyAdminFailure): Promise<Error> =>
+  work.then(
+    () => Promise.reject(new Error('it did not fail')),
+    (error: unknown) => {
+      expect(error).toBeInstanceOf(kind)
+      expect(inspect(error, { depth: 5 })).not.toContain(ADMIN_KEY)
+      return error as Error
+    },
+  )
+
+describe('The key command at a gateway', () => {
   it('sends what was typed as JSON with the admin key, behind the path of the address', async () => {
     const bodies: Promise<string>[] = []
     const { url, requests } = await serve((request, response) => {
@@ -112,5 +116,41 @@ describe('The key command at a gateway', () => {
 
   it('says so when nothing listens', async () => {
     expect((await failure(new HttpKeyAdmin('http://127.0.0.1:1', ADMIN_KEY).show('a'))).message).toBe(UNREACHABLE)
+  })
+})
+
+describe('The download of the store of a gateway', () => {
+  const folder = join(tmpdir(), `gateway-download-${process.pid}`)
+  afterEach(() => rm(folder, { recursive: true, force: true }))
+
+  const download = async (url: string): Promise<string> =>
+    (await failure(downloadSnapshot(url, ADMIN_KEY, folder), StoreDownloadFailure)).message
+
+  it.each([
+    [403, '{"error":{"message":"No."}}', 'No.'],
+    [404, '{"error":{"message":"Unknown."}}', expect.stringContaining('auth.adminKey')],
+    [302, '', 'The gateway answered with status 302.'],
+    [502, '<html>bad gateway', 'The gateway answered with status 502.'],
+  ])('says why there is none: %i with %j', async (status, body, message) => {
+    const { url, requests } = await serve((_request, response) => {
+      response.writeHead(status, { location: 'http://127.0.0.1:1/' }).end(body)
+    })
+    expect(await download(`${url}/`)).toEqual(message)
+    expect(requests[0]).toMatchObject({ method: 'POST', url: '/admin/v1/store/backup' })
+  })
+
+  it.each([
+    [500, 'The gateway answered with status 500.'],
+    [200, 'The gateway did not send its store to the end; nothing was kept.'],
+  ])('says so when an answer with status %i breaks off', async (status, message) => {
+    const { url } = await serve((_request, response) => {
+      response.writeHead(status, { 'content-length': '100' })
+      response.write('{"error":', () => response.destroy())
+    })
+    expect(await download(url)).toBe(message)
+  })
+
+  it('says so when nothing listens', async () => {
+    expect(await download('http://127.0.0.1:1')).toBe(UNREACHABLE)
   })
 })

@@ -1,7 +1,4 @@
-import type { IncomingMessage } from 'node:http'
-import { pipeline } from 'node:stream/promises'
 import axios, { AxiosError, type AxiosResponse, isAxiosError } from 'axios'
-import { unpackTar } from 'modern-tar/fs'
 import type { IssuedKeyDto, KeyChangeDto, KeyDto, KeyListDto, NewKeyDto } from '../keys.dto.js'
 import { NO_SUCH_KEY } from '../keys.service.js'
 
@@ -110,65 +107,23 @@ export class HttpKeyAdmin implements KeyAdmin {
   }
 }
 
-/** A gateway that sends nothing for so long will not go on. */
-const SILENCE_MS = 60_000
-
-/** Unpacks the files of the embedded store of a running gateway into a new folder. */
-export async function downloadSnapshot(url: string, adminKey: string, folder: string): Promise<void> {
-  let response: AxiosResponse<IncomingMessage>
-  try {
-    response = await axios.request<IncomingMessage>({
-      url: `${url.replace(/\/+$/, '')}/admin/v1/store/backup`,
-      method: 'POST',
-      adapter: 'http',
-      responseType: 'stream',
-      headers: { authorization: `Bearer ${adminKey}` },
-      maxRedirects: 0,
-      proxy: false,
-      validateStatus: null,
-    })
-    response.data.setTimeout(SILENCE_MS, () => response.data.destroy(new Error('the gateway is silent')))
-  } catch (error) {
-    throw failureOf(error)
-  }
-  if (response.status !== 200) throw new KeyAdminFailure(await refusalOf(response))
-  try {
-    await pipeline(response.data, unpackTar(folder, { dmode: 0o700, fmode: 0o600 }))
-  } catch (cause) {
-    throw new KeyAdminFailure('The gateway did not send its store to the end; nothing was kept.', { cause })
-  }
-}
-
-async function refusalOf({ status, data }: AxiosResponse<IncomingMessage>): Promise<string> {
-  if (status === 404) {
-    data.destroy()
-    return NO_ADMINISTRATION
-  }
-  const text = (await data.setEncoding('utf8').take(LONGEST_REFUSAL).toArray()).join('')
-  try {
-    return messageOf(JSON.parse(text)) ?? `The gateway answered with status ${status}.`
-  } catch {
-    return `The gateway answered with status ${status}.`
-  }
-}
-
-/** In pieces. */
-const LONGEST_REFUSAL = 4
-
-// An AxiosError holds the request with its admin key: only its cause is kept.
 function failureOf(error: unknown): KeyAdminFailure {
   const isTooLarge = isAxiosError(error) && error.code === AxiosError.ERR_BAD_RESPONSE && error.response === undefined
-  const message = isTooLarge
-    ? `The gateway answered with more than ${MAXIMUM_RESPONSE_BYTES} bytes.`
-    : 'The gateway that --url names cannot be reached.'
-  return new KeyAdminFailure(message, { cause: isAxiosError(error) ? error.cause : error })
+  const message = isTooLarge ? `The gateway answered with more than ${MAXIMUM_RESPONSE_BYTES} bytes.` : UNREACHABLE
+  return new KeyAdminFailure(message, { cause: causeOf(error) })
 }
 
-const NO_ADMINISTRATION =
+/** An AxiosError holds the request with its admin key: only its cause is kept. */
+export const causeOf = (error: unknown): unknown => (isAxiosError(error) ? error.cause : error)
+
+export const UNREACHABLE = 'The gateway that --url names cannot be reached.'
+
+export const NO_ADMINISTRATION =
   'There is no admin interface at the address that --url names: set auth.adminKey in the configuration of the gateway, and name ' +
   'the gateway itself where a load balancer keeps /admin to itself.'
 
-function messageOf(answer: unknown): string | undefined {
+/** What the gateway says in an error of its own; undefined of any other answer. */
+export function messageOf(answer: unknown): string | undefined {
   const error = typeof answer === 'object' && answer !== null && 'error' in answer ? answer.error : undefined
   const message = typeof error === 'object' && error !== null && 'message' in error ? error.message : undefined
   return typeof message === 'string' ? message : undefined

@@ -4,7 +4,7 @@ import { readBackup, writeBackup } from '../../storage/backup-file.js'
 import { StoreUnusable } from '../../storage/database.js'
 import { fillStore, type OnProgress, type RowSource, type Sums, withSnapshot } from '../../storage/store-copy.js'
 import { areSame, nameOf, type StorePlace, unstoredUsage, withSource, withTarget } from '../../storage/store-place.js'
-import { downloadSnapshot } from './key-client.js'
+import { downloadSnapshot } from './store-client.js'
 import type { StoreCommand } from './store-command.js'
 
 /** What a command needs beside its words. */
