@@ -7,10 +7,12 @@ import { pipeline } from 'node:stream/promises'
 import { isNativeError } from 'node:util/types'
 import { createGunzip, createGzip } from 'node:zlib'
 import { hasCode } from '../core/errors.js'
+import { isRecord } from '../core/validation-rules.js'
 import { StoreUnusable } from './database.js'
 import { exists, syncPath } from './file-sync.js'
+import { knownMigrations } from './migrations.js'
 import type { OnProgress, Page, RowSource, Shapes, Sums } from './store-copy.js'
-import { RowSum, type Sequence } from './store-tables.js'
+import { castRows, type Queries, RowSum, type Sequence, type StoreTable } from './store-tables.js'
 
 /**
  * A backup is gzip of JSON lines: what it is and of which version, then for each page of rows the name of its table and the rows
@@ -73,23 +75,33 @@ const text = (line: Line): string => `${JSON.stringify(line)}\n`
 
 const isFull = (error: unknown): boolean => hasCode(error, 'ENOSPC') || hasCode(error, 'EDQUOT')
 
-/** Reads a backup to its end and checks its sums first: a damaged one rejects with `StoreUnusable` before anything is written. */
+/**
+ * Reads a backup to its end and checks its lines and sums first: a damaged one, or one that was made by hand and is none, rejects
+ * with `StoreUnusable` before a store is opened. Whether its rows fit the tables is found out by `assertFits`.
+ */
 export async function readBackup(file: string, onProgress: OnProgress): Promise<RowSource> {
   let head: Head | undefined
   let tail: Tail | undefined
   const sums = new Map<string, RowSum>()
+  let number = 0
   for await (const line of linesOf(file)) {
+    number += 1
     if (tail !== undefined) throw damaged(file, 'it goes on after its end')
     if (head === undefined) {
-      head = headOf(line, file)
+      head = await headOf(line, file)
       for (const table of Object.keys(head.shapes)) sums.set(table, new RowSum())
-    } else if (Array.isArray(line)) {
-      const [table = '', ...rows] = line as string[]
-      sums.get(table)?.add(rows)
-      onProgress(table, sums.get(table)?.value.rows ?? 0, true)
-    } else tail = line as Tail
+    } else if (isPage(line)) {
+      const [table, ...rows] = line
+      const sum = sums.get(table)
+      if (sum === undefined)
+        throw damaged(file, `line ${number} has rows of an unknown table, ${JSON.stringify(table)}`)
+      sum.add(rows)
+      onProgress(table, sum.value.rows, true)
+    } else if (isTail(line)) tail = line
+    else throw damaged(file, `line ${number} holds neither rows nor the sums of the end`)
   }
-  if (head === undefined || tail === undefined) throw damaged(file, 'its end is missing')
+  if (head === undefined) throw damaged(file, 'it is empty')
+  if (tail === undefined) throw damaged(file, 'its end is missing')
   for (const [table, sum] of sums) {
     const expected = tail.sums[table]
     if (sum.value.rows !== expected?.rows || sum.value.checksum !== expected.checksum)
@@ -101,20 +113,54 @@ export async function readBackup(file: string, onProgress: OnProgress): Promise<
     name: `the backup of ${madeAt}`,
     migrations,
     shapes,
+    assertFits: (queries, tables) => assertFits(file, shapes, queries, tables, onProgress),
     pages: () => pagesOf(file),
     sequences: () => Promise.resolve(sequences),
   }
 }
 
+async function assertFits(
+  file: string,
+  shapes: Shapes,
+  queries: Queries,
+  tables: readonly StoreTable[],
+  onProgress: OnProgress,
+): Promise<void> {
+  for (const table of tables) assertColumns(file, table, shapes[table.name] ?? [])
+  const passed = new Map(tables.map((table) => [table.name, { table, rows: 0 }]))
+  for await (const { table: name, rows } of pagesOf(file)) {
+    const entry = passed.get(name)
+    if (entry === undefined) continue
+    await castRows(queries, entry.table, rows).catch((error: unknown) => {
+      const place = `one of its rows ${entry.rows + 1} to ${entry.rows + rows.length} of ${name}`
+      throw isOfData(error) ? damaged(file, `${place} does not fit the table (${error.message})`, error) : error
+    })
+    entry.rows += rows.length
+    onProgress(name, entry.rows, true)
+  }
+}
+
+function assertColumns(file: string, { name, columns }: StoreTable, found: readonly string[]): void {
+  const missing = columns.find((column) => !found.includes(column))
+  if (missing !== undefined) throw damaged(file, `its table ${name} lacks the column ${missing}`)
+  const unknown = found.find((column) => !columns.includes(column))
+  if (unknown !== undefined) throw damaged(file, `its table ${name} has an unknown column, ${JSON.stringify(unknown)}`)
+  if (found.join() !== columns.join()) throw damaged(file, `the columns of its table ${name} are in another order`)
+}
+
+/** PostgreSQL's class of such errors. */
+const isOfData = (error: unknown): error is Error =>
+  isNativeError(error) && 'code' in error && String(error.code).startsWith('22')
+
 async function* pagesOf(file: string): AsyncGenerator<Page> {
   for await (const line of linesOf(file)) {
-    if (!Array.isArray(line)) continue
-    const [table = '', ...rows] = line as string[]
+    if (!isPage(line)) continue
+    const [table, ...rows] = line
     yield { table, rows }
   }
 }
 
-async function* linesOf(file: string): AsyncGenerator<Line> {
+async function* linesOf(file: string): AsyncGenerator {
   const bytes = createReadStream(file).on('error', (error) => unpacked.destroy(error))
   const unpacked = bytes.pipe(createGunzip())
   // An error of the stream would not reach who reads the lines.
@@ -122,26 +168,73 @@ async function* linesOf(file: string): AsyncGenerator<Line> {
   failed.catch(() => undefined)
   const lines = createInterface({ input: unpacked, crlfDelay: Number.POSITIVE_INFINITY })[Symbol.asyncIterator]()
   try {
-    for (;;) {
-      const next = await Promise.race([lines.next(), failed])
+    for (let number = 1; ; number += 1) {
+      const next = await Promise.race([lines.next(), failed]).catch((error: unknown) => {
+        throw unreadable(file, error)
+      })
       if (next.done === true) return
-      yield JSON.parse(next.value) as Line
+      yield parsed(next.value, file, number)
     }
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) throw new StoreUnusable(`There is no file ${file}.`)
-    throw damaged(file, isNativeError(error) ? error.message : String(error))
   } finally {
     bytes.destroy()
     unpacked.destroy()
   }
 }
 
-function headOf(line: Line, file: string): Head {
-  const head = line as Head
-  if (head.format !== FORMAT) throw damaged(file, 'it is no backup of a store')
-  if (head.version === VERSION) return head
-  throw new StoreUnusable(`${file} was made by a newer version of the gateway. Run that version, or a newer one.`)
+/** What V8 says of wrong JSON would quote a row. */
+function parsed(text: string, file: string, number: number): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw damaged(file, `line ${number} is no JSON`, cause)
+  }
 }
 
-const damaged = (file: string, why: string): StoreUnusable =>
-  new StoreUnusable(`${file} cannot be restored, it is damaged: ${why}.`)
+function unreadable(file: string, error: unknown): StoreUnusable {
+  if (hasCode(error, 'ENOENT')) return new StoreUnusable(`There is no file ${file}.`)
+  if (hasCode(error, 'Z_BUF_ERROR')) return damaged(file, 'it breaks off before its end', error)
+  const why = isNativeError(error) ? error.message : String(error)
+  if (!hasCode(error, 'Z_DATA_ERROR')) return new StoreUnusable(`${file} cannot be read: ${why}.`, { cause: error })
+  const isOther = why === 'incorrect header check'
+  return damaged(file, isOther ? 'it is not compressed with gzip' : `its compressed bytes were changed (${why})`, error)
+}
+
+async function headOf(line: unknown, file: string): Promise<Head> {
+  if (!isRecord(line) || line['format'] !== FORMAT)
+    throw damaged(file, 'its first line does not say that it is the backup of a store')
+  if (line['version'] !== VERSION)
+    throw new StoreUnusable(`${file} was made by a newer version of the gateway. Run that version, or a newer one.`)
+  if (!isHead(line)) throw damaged(file, 'its first line lacks the time, the migrations or the columns of the tables')
+  const { tables } = await knownMigrations(line.migrations)
+  const unknown = Object.keys(line.shapes).find((name) => !tables.includes(name))
+  if (unknown === undefined) return line
+  throw damaged(file, `its first line names an unknown table, ${JSON.stringify(unknown)}`)
+}
+
+const isTexts = (value: unknown): value is readonly string[] =>
+  Array.isArray(value) && value.every((text) => typeof text === 'string')
+
+const isHead = (line: object): line is Head => {
+  const { madeAt, migrations, shapes } = line as Partial<Record<keyof Head, unknown>>
+  const isWhole = typeof madeAt === 'string' && isTexts(migrations) && migrations.length > 0
+  return isWhole && isRecord(shapes) && Object.values(shapes).every(isTexts)
+}
+
+const isPage = (line: unknown): line is readonly [table: string, ...rows: string[]] => isTexts(line) && line.length > 0
+
+const isTail = (line: unknown): line is Tail => {
+  if (!isRecord(line)) return false
+  const { sums, sequences } = line
+  return (
+    isRecord(sums) &&
+    Object.values(sums).every(isRecord) &&
+    isRecord(sequences) &&
+    Object.values(sequences).every(isSequence)
+  )
+}
+
+const isSequence = (value: unknown): boolean =>
+  isRecord(value) && /^\d{1,18}$/.test(String(value['last'])) && typeof value['isCalled'] === 'boolean'
+
+const damaged = (file: string, why: string, cause?: unknown): StoreUnusable =>
+  new StoreUnusable(`${file} cannot be restored, it is damaged: ${why}.`, { cause })

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { isNativeError } from 'node:util/types'
-import { type Kysely, type Migration, Migrator, sql } from 'kysely'
+import { type Kysely, type Migration, Migrator, type QueryExecutorProvider, sql } from 'kysely'
 import { type DatabaseSchema, StoreUnusable } from './database.js'
 
 /** As far from `src/` as from `dist/`. */
@@ -38,6 +38,12 @@ export async function migrateTo(queries: Kysely<DatabaseSchema>, names: readonly
   if (error !== undefined) throw failureOf(error)
 }
 
+/** The same within a transaction, for what is not to stay: no table tells of them. */
+export async function applyMigrations(queries: Kysely<DatabaseSchema>, names: readonly string[]): Promise<void> {
+  const texts = await migrationTexts()
+  for (const name of names) await execute(queries, texts.get(name) ?? '')
+}
+
 /** How many migrations the store lacks. */
 export async function missingMigrations(queries: Kysely<DatabaseSchema>): Promise<number> {
   const migrations = await migratorOf(queries).getMigrations()
@@ -57,7 +63,7 @@ const tooNew = (name: string, cause?: unknown): StoreUnusable =>
   )
 
 /** What migrations make. */
-interface Made {
+export interface Made {
   readonly tables: readonly string[]
   readonly functions: readonly string[]
 }
@@ -97,6 +103,6 @@ async function migrationTexts(): Promise<ReadonlyMap<string, string>> {
 }
 
 /** Without parameters the driver sends the text as one simple query: a file may hold many statements. */
-async function execute(queries: Kysely<unknown>, text: string): Promise<void> {
+async function execute(queries: QueryExecutorProvider, text: string): Promise<void> {
   await sql.raw(text).execute(queries)
 }

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { hasCode } from '../core/errors.js'
 import { StoreUnusable } from './database.js'
 import { freeLeases } from './embedded.js'
-import { FILLING, isHalfFilled, knownMigrations, migrate, migrateTo } from './migrations.js'
+import { applyMigrations, FILLING, isHalfFilled, knownMigrations, type Made, migrate, migrateTo } from './migrations.js'
 import {
   insertRows,
   migrationsOf,
@@ -32,6 +32,8 @@ export interface RowSource {
   readonly name: string
   readonly migrations: readonly string[]
   readonly shapes: Shapes
+  /** Only of a file, which may hold anything: rejects with `StoreUnusable` where its rows are none of these tables. */
+  readonly assertFits?: (queries: Queries, tables: readonly StoreTable[]) => Promise<void>
   /** Each table after those that it refers to. */
   pages(): AsyncIterable<Page>
   /** After the pages. */
@@ -138,6 +140,7 @@ async function begin(
   if (isHalf && !isRestart) return resumed(source, name, queries)
   const known = await knownMigrations()
   if (!isHalf) await refuseRows(queries, name, known.tables)
+  await tryRows(source, queries, known)
   await queries.transaction().execute((transaction) => dropAll(transaction, known))
   await migrateTo(queries, source.migrations)
   await queries.transaction().execute(async (transaction) => {
@@ -172,11 +175,21 @@ async function refuseRows(queries: Queries, name: string, tables: readonly strin
   }
 }
 
+/** Makes the tables that the source needs in a transaction of which nothing is kept, and lets it look at them. */
+async function tryRows({ migrations, shapes, assertFits }: RowSource, queries: Queries, known: Made): Promise<void> {
+  if (assertFits === undefined) return
+  const trial = await queries.startTransaction().execute()
+  try {
+    await dropAll(trial, known)
+    await applyMigrations(trial, migrations)
+    await assertFits(trial, await tablesOf(trial, Object.keys(shapes)))
+  } finally {
+    await trial.rollback().execute()
+  }
+}
+
 /** The tables may be of a newer version than the source; without rows they are made anew, of the source's. */
-async function dropAll(
-  queries: Queries,
-  known: { readonly tables: readonly string[]; readonly functions: readonly string[] },
-) {
+async function dropAll(queries: Queries, known: Made) {
   const names = [...known.tables, 'migration', 'migration_lock', FILLING]
   for (const name of names) await sql`drop table if exists ${sql.table(name)} cascade`.execute(queries)
   for (const name of known.functions) await sql`drop function if exists ${sql.table(name)} cascade`.execute(queries)

@@ -92,6 +92,11 @@ function pageOf(queries: Queries, table: StoreTable, after: readonly string[] | 
     where place = 1 or bytes <= ${sql.lit(PAGE_BYTES)} order by place`.execute(queries)
 }
 
+/** Reads rows as those of a table, as `insertRows` does, and writes nothing. Rejects where one is none. */
+export async function castRows(queries: Queries, table: StoreTable, rows: readonly string[]): Promise<void> {
+  await sql`select count(line::${sql.table(table.name)}) from unnest(${rows}::text[]) line`.execute(queries)
+}
+
 /** Writes rows as `pagesOf` has read them, without what the table's triggers would add. */
 export async function insertRows(
   queries: Transaction<DatabaseSchema>,

@@ -3,10 +3,13 @@ import { once } from 'node:events'
 import { readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { gunzipSync, gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import pg from 'pg'
+import { runStoreCommand } from '../../src/admin/cli/run-store-command.js'
 import type { Database } from '../../src/storage/database.js'
+import { RowSum } from '../../src/storage/store-tables.js'
 import { ADMIN_KEY, adminCaller, CONFIGURATION, type KeysRun } from '../support/admin-lab.js'
 import { eventually } from '../support/eventually.js'
 import { emptyDirectory, runGateway } from '../support/gateway-process.js'
@@ -35,6 +38,34 @@ const ROWS = [
   // Of records that retention has deleted: their hours stay, and no copy may add them up anew.
   `delete from usage_record where at_ms < 1800003600000`,
 ]
+
+type Page = [table: string, ...rows: string[]]
+
+interface Backup {
+  head: { format: string; version: number; migrations: string[]; shapes: Record<string, string[]> }
+  pages: Page[]
+  tail: { sums: Record<string, { rows: number; checksum: string }>; sequences: Record<string, unknown> }
+}
+
+function backupOf(bytes: Buffer): Backup {
+  const lines = gunzipSync(bytes)
+    .toString()
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as unknown)
+  return { head: lines.at(0), pages: lines.slice(1, -1), tail: lines.at(-1) } as Backup
+}
+
+/** With the sums of what is in it. */
+function bytesOf({ head, pages, tail }: Backup): Buffer {
+  const sums = Object.keys(head.shapes).map((table) => {
+    const sum = new RowSum()
+    for (const [name, ...rows] of pages) if (name === table) sum.add(rows)
+    return [table, sum.value] as const
+  })
+  const lines = [head, ...pages, { ...tail, sums: Object.fromEntries(sums) }]
+  return gzipSync(lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+}
 
 type Place = { readonly url: string } | { readonly directory: string }
 
@@ -237,6 +268,92 @@ describe('npm run store', () => {
     expect(await readdir(work)).not.toContain('restored')
     await succeeds(['restore', '--from', 'whole.backup', '--to', './restored'])
     expect(await contents({ directory: join(work, 'restored') })).toEqual(await contents({ url }))
+  })
+
+  describe('A backup that is damaged or was made by hand', () => {
+    let whole: Buffer
+    let url: string
+    beforeAll(async () => {
+      await succeeds(['backup', '--from', full, '--to', 'base.backup'])
+      whole = await readFile(join(work, 'base.backup'))
+      url = await postgres.emptyDatabase()
+    })
+
+    const changed = (change: (backup: Backup) => void) => (): Buffer => {
+      const backup = backupOf(whole)
+      change(backup)
+      return bytesOf(backup)
+    }
+    const withLines = (change: (lines: string[]) => void) => (): Buffer => {
+      const lines = gunzipSync(whole).toString().trim().split('\n')
+      change(lines)
+      return gzipSync(lines.map((line) => `${line}\n`).join(''))
+    }
+    const taskRow = (change: (row: string) => string) =>
+      changed(({ pages }) => {
+        const page = pages.find(([table]) => table === 'task')
+        if (page !== undefined) page[2] = change(page[2] ?? '')
+      })
+
+    it.each<[what: string, bytes: () => Buffer, why: string]>([
+      ['is not compressed', () => gunzipSync(whole), 'it is not compressed with gzip'],
+      ['is an empty file', () => Buffer.alloc(0), 'it breaks off before its end'],
+      ['holds nothing', () => gzipSync(''), 'it is empty'],
+      ['is cut', () => whole.subarray(0, whole.length / 2), 'it breaks off before its end'],
+      ['lacks its last line', withLines((lines) => lines.pop()), 'its end is missing'],
+      ['goes on', withLines((lines) => lines.push('["task"]')), 'it goes on after its end'],
+      ['has a line that is no JSON', withLines((lines) => lines.splice(1, 1, '["task"')), 'line 2 is no JSON'],
+      ['has a line of something else', withLines((lines) => (lines[1] = 'null')), 'line 2 holds neither rows nor'],
+      ['has rows that are no texts', withLines((lines) => (lines[1] = '["task", 1]')), 'line 2 holds neither rows nor'],
+      ['begins with nothing', withLines((lines) => (lines[0] = 'null')), 'its first line does not say'],
+      ['is of another kind', changed(({ head }) => (head.format = 'x')), 'its first line does not say'],
+      [
+        'tells no columns',
+        withLines((lines) => (lines[0] = lines[0]?.replace('"shapes"', '"s"') ?? '')),
+        'its first line lacks',
+      ],
+      [
+        'names an unknown table',
+        changed(({ head }) => (head.shapes['extra'] = ['a'])),
+        'names an unknown table, "extra"',
+      ],
+      [
+        'has rows of an unknown table',
+        changed(({ pages }) => pages.push(['extra', '(1)'])),
+        'rows of an unknown table, "extra"',
+      ],
+      [
+        'has a broken count',
+        changed(({ tail }) => (tail.sequences = { admin_audit: { last: 'x' } })),
+        'neither rows nor the sums',
+      ],
+      ['has other rows', withLines((lines) => lines.splice(1, 1)), 'are not those that were written'],
+      [
+        'lacks a column',
+        changed(({ head }) => head.shapes['task']?.pop()),
+        'its table task lacks the column deadline_at_ms',
+      ],
+      [
+        'has a further column',
+        changed(({ head }) => head.shapes['task']?.push('x')),
+        'task has an unknown column, "x"',
+      ],
+      ['lacks a value', taskRow((row) => row.replace(/,[^,]*\)$/, ')')), 'of task does not fit the table'],
+      ['has a value of the wrong type', taskRow((row) => row.replace(/[^,]*\)$/, 'soon)')), 'bigint: "soon"'],
+    ])('that %s is refused with a sentence, and nothing is written', async (_what, bytes, why) => {
+      const file = join(work, 'bad.backup')
+      await writeFile(file, bytes())
+      const settings = { configured: { url }, adminKey: () => '', onProgress: () => undefined }
+      const restored = runStoreCommand({ name: 'restore', file, to: { url }, isRestart: false }, settings)
+      const error: unknown = await restored.catch((thrown: unknown) => thrown)
+      expect(error).toMatchObject({ name: 'StoreUnusable', message: expect.stringContaining(why) as unknown })
+      expect((error as Error).message).toContain(`${file} cannot be restored, it is damaged: `)
+      const client = new pg.Client(url)
+      await client.connect()
+      const { rows } = await client.query(`select relname from pg_class where relnamespace = 'public'::regnamespace`)
+      await client.end()
+      expect(rows).toEqual([])
+    })
   })
 
   it('restores a backup of an earlier version, and refuses one of a later', async () => {
