@@ -151,7 +151,10 @@ function fetchFailure(error: unknown): unknown {
 const failed = (words: string, { details }: GatewayError): GatewayError =>
   new GatewayError('upstream_failed', words, { cause: details.cause })
 
-/** Documents that are on their way here, from the web or from an upstream that reads them: so many at once, of no caller more than its share. */
+/**
+ * Documents that are on their way here, from the web or from an upstream that reads them: so many at once, of no caller more
+ * than its share.
+ */
 @Injectable()
 export class FetchesInFlight {
   readonly places: FairShare

@@ -33,7 +33,10 @@ export async function processSpace(): Promise<string> {
   return [hostname(), ...parts.map((part) => part.trim())].join(' ')
 }
 
-/** When the process with this number began, in the system's own words; undefined when there is none. Tells reused numbers apart. */
+/**
+ * When the process with this number began, in the system's own words; undefined when there is none. Tells reused numbers
+ * apart.
+ */
 export async function processStart(pid: number): Promise<string | undefined> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined)
   if (stat !== undefined) {

@@ -64,7 +64,10 @@ export async function visibleDamage(files: string): Promise<string | undefined> 
     : `it is of PostgreSQL ${version}, and this gateway's is ${POSTGRES_VERSION}`
 }
 
-/** Closes the files to other users; the directory around them may be a volume that belongs to another user. Windows has no modes. */
+/**
+ * Closes the files to other users; the directory around them may be a volume that belongs to another user. Windows has no
+ * modes.
+ */
 export async function makePrivate(files: string): Promise<void> {
   if (process.platform === 'win32' || ((await stat(files)).mode & OTHER_USERS) === 0) return
   await chmod(files, 0o700)

@@ -13,8 +13,9 @@ const LEFT_OUT =
   /^(?:postmaster\.(?:pid|opts)|backup_label|pg_stat_tmp\/.|base\/pgsql_tmp|pg_internal\.init)|\/pgsql_tmp/
 
 /**
- * The files of the store as a tar, while it is used: PostgreSQL's own online backup. Each file is read whenever its turn comes,
- * and the log of the meantime, which comes last, makes them agree: they open as the store was when the last file had been read.
+ * The files of the store as a tar, while it is used: PostgreSQL's own online backup. Files change while others are read; the
+ * log of that time comes last, and from it PostgreSQL makes them agree when it opens them: the store is then as it was when the
+ * last file had been read.
  * The log must not be shortened before `onEnd`.
  */
 export function snapshotOf(files: string, queries: Queries, onEnd: () => void): Readable {
@@ -68,7 +69,7 @@ async function add(tar: TarPackController, files: string, name: string): Promise
   try {
     found = await stat(join(files, name))
   } catch (error) {
-    // PostgreSQL has removed it meanwhile: the log says so as well.
+    // PostgreSQL has removed it meanwhile: its log has the removal.
     if (hasCode(error, 'ENOENT')) return
     throw error
   }
@@ -89,7 +90,10 @@ async function addBytes(tar: TarPackController, name: string, bytes: Uint8Array)
 
 const ZEROS = Buffer.alloc(65_536)
 
-/** What the file has lost or won since its size was read, the log knows. */
+/**
+ * The bytes of a file, as many as it had when its size was read. It may have grown or shrunk since: what is cut off here, or
+ * filled with zeros, PostgreSQL writes anew from its log when it opens the backup.
+ */
 async function* exactly(path: string, size: number): AsyncGenerator<Uint8Array> {
   let rest = size
   if (size > 0) {

@@ -11,8 +11,8 @@ import { Database, type DatabaseSchema, type OpenStore, type StoreEngine, StoreU
 type StoreFailure = 'lost' | 'busy' | 'statement'
 
 /**
- * PostgreSQL: connection exceptions (08…), shutdown, crash, starting up; a server that only reads, and one without the tables or the
- * database, as after a fail-over to another. Node: what sockets and resolvers say.
+ * PostgreSQL: connection exceptions (08…), shutdown, crash, starting up; a server that only reads, and one without the tables or
+ * the database, as after a fail-over to another. Node: what sockets and resolvers say.
  */
 const LOST_CODES =
   /^(?:08\w{3}|57P0[1-5]|25006|42P01|3D000|ECONN\w+|E(?:PIPE|TIMEDOUT|HOSTUNREACH|NETUNREACH|HOSTDOWN|ADDRNOTAVAIL|AI_AGAIN)|ENOTFOUND)$/
