@@ -229,9 +229,13 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
     const { record } = this.context
     record.upstreamMs += nowMs - this.startedAtMs
     record.openWaitMs -= this.waitMs
-    if (!this.hasResponded) this.onFailure(outcome.error ?? noResponse())
-    else if (this.sink !== undefined) this.deliver(outcome)
-    this.release?.()
+    try {
+      if (!this.hasResponded) this.onFailure(outcome.error ?? noResponse())
+      else if (this.sink !== undefined) this.deliver(outcome)
+    } finally {
+      // A reader that throws would else keep the request's place, memory and usage for good.
+      this.release?.()
+    }
   }
 
   /** Pieces are taken out one by one: the sink may cancel, or get the end, while it handles one. */

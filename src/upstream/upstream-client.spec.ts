@@ -174,6 +174,22 @@ describe('upstream client faults', () => {
       await closed
     })
 
+    it('frees its place although the reader of the rest of its answer throws', async () => {
+      const target = await upstreamThat((socket) => socket.write(`${CHUNKED}3\r\nabc\r\n`))
+      const call = newCall()
+      const { body } = await send(target, call)
+      const end = (): void => {
+        throw new Error('a broken reader')
+      }
+      body.start({ data: () => undefined, end, fail: end, readOn: () => true })
+      call.disconnect.abort()
+      const released = new Promise<void>((resolve) => {
+        call.disconnect.whenReleased(resolve)
+      })
+      for (const socket of upstream?.sockets ?? []) socket.write('0\r\n\r\n')
+      await released
+    })
+
     it('while the connection is made is told at once, and the request is never sent', async () => {
       const target = await upstreamThat(() => undefined)
       const call = newCall()
