@@ -11,6 +11,7 @@ import {
 } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { RecordingSink } from '../../test/support/byte-streams.js'
+import { eventually } from '../../test/support/eventually.js'
 import {
   attemptOf,
   failureOf,
@@ -52,9 +53,9 @@ describe('An answer in a content encoding that was not asked for', () => {
     await upstream.close()
   })
 
-  const send = (): Promise<UpstreamResponse> => {
+  const send = (call = newCall()): Promise<UpstreamResponse> => {
     const request = { method: 'POST', path: '/', headers: ['x-key', 'a'], body: Buffer.from('{}') } as const
-    return client.send(request, targetOf(upstream.port), attemptOf(newCall()), performance.now() + 20_000)
+    return client.send(request, targetOf(upstream.port), attemptOf(call), performance.now() + 20_000)
   }
 
   /** The answer to each request: one with these encodings. */
@@ -201,6 +202,48 @@ describe('An answer in a content encoding that was not asked for', () => {
       })
     })
     expect(Buffer.concat(chunks).equals(content)).toBe(true)
+  })
+
+  it('waits for a reader who paused before a byte of it had come', async () => {
+    answerWith(gzipSync(TEXT), 'gzip')
+    const { body } = await send()
+    const sink = new RecordingSink()
+    const ended = new Promise<void>((resolve) => {
+      body.start({
+        data: (chunk) => {
+          sink.data(chunk)
+        },
+        end: resolve,
+        fail: (error) => {
+          sink.fail(error)
+        },
+      })
+    })
+    body.pause()
+    // Others, begun later, are decoded meanwhile.
+    for (let other = 0; other < 3; other++) await bodyOf(await send())
+    expect(sink.chunks).toEqual([])
+    body.resume()
+    await ended
+    expect(sink.text).toBe(TEXT)
+  })
+
+  it('that has come, and waits for a slow reader, is given up when the caller leaves', async () => {
+    answerWith(gzipSync('Hi! '.repeat(100_000)), 'gzip')
+    const call = newCall()
+    const { body } = await send(call)
+    const failed = failureOf(
+      new Promise<void>((resolve, reject) => {
+        body.start({ data: () => undefined, end: resolve, fail: reject })
+        body.pause()
+      }),
+    )
+    await eventually(() => call.log.upstreamMs > 0)
+    call.disconnect.abort()
+    expect(await failed).toMatchObject({ kind: 'caller_left' })
+    await new Promise<void>((resolve) => {
+      call.disconnect.whenReleased(resolve)
+    })
   })
 
   it('that the caller does not want any more closes the connection of the upstream', async () => {

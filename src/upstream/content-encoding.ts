@@ -3,7 +3,7 @@ import { Readable, Transform, pipeline } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib'
 import type { ByteSink, ByteSource } from '../core/byte-stream.js'
 import { GatewayError } from '../core/errors.js'
-import { clientDisconnected } from '../core/request-context.js'
+import { type ClientDisconnect, clientDisconnected } from '../core/request-context.js'
 import type { UpstreamResponse } from './exchange.js'
 
 /** More of them are one in the other for no good reason. */
@@ -71,8 +71,8 @@ async function firstByte(stream: Readable): Promise<number | undefined> {
   return chunk[0]
 }
 
-/** A body as a Node stream; destroying it cancels the body. */
-export function readableOf(source: ByteSource): Readable {
+/** A body as a Node stream; destroying it cancels the body. `readOn` answers for its reader when the caller has left. */
+export function readableOf(source: ByteSource, readOn?: () => boolean): Readable {
   const stream = new Readable({
     read: () => {
       source.resume()
@@ -92,6 +92,7 @@ export function readableOf(source: ByteSource): Readable {
     fail: (error) => {
       stream.destroy(error)
     },
+    ...(readOn === undefined ? {} : { readOn }),
   })
   return stream
 }
@@ -105,37 +106,49 @@ const LARGEST_EXPANSION = 200
  * The answer of an upstream without content encodings, which the gateway has not asked for. Its body fails when it does not
  * hold, is cut off, expands beyond reason, or has an encoding that is not known: status and headers are there all the same.
  */
-export function withoutEncodings(response: UpstreamResponse): UpstreamResponse {
+export function withoutEncodings(response: UpstreamResponse, disconnect: ClientDisconnect): UpstreamResponse {
   const header = response.headers['content-encoding']
   if (header === undefined) return response
   const encodings = contentEncodings(header)
   const { status, body } = response
   if (encodings.length === 0) return { status, body, headers: { ...response.headers, 'content-encoding': undefined } }
   const headers = { ...response.headers, 'content-encoding': undefined, 'content-length': undefined }
-  return { status, headers, body: new DecodedSource(body, encodings) }
+  return { status, headers, body: new DecodedSource(body, encodings, disconnect) }
 }
 
 class DecodedSource implements ByteSource {
   private sink: ByteSink | undefined
+  /** The last of the streams that there are. */
   private stream: Readable | undefined
+  private decoded: Readable | undefined
   private isPaused = false
   private over = false
   private receivedBytes = 0
+  /** What the sink has said when the caller had left. */
+  private readsOn: boolean | undefined
+  private removeAbortListener: (() => void) | undefined
+  private release: (() => void) | undefined
 
   constructor(
     private readonly source: ByteSource,
     private readonly encodings: readonly string[],
+    private readonly disconnect: ClientDisconnect,
   ) {}
 
   start(sink: ByteSink): void {
-    if (this.over) {
+    if (this.over || this.disconnect.aborted) {
+      this.source.cancel()
       sink.fail(clientDisconnected())
       return
     }
     this.sink = sink
-    const encoded = readableOf(this.source)
+    const encoded = readableOf(this.source, this.readOn)
     this.stream = encoded
     encoded.on('error', this.fail)
+    // The source may be over while decoders still hold what it has sent.
+    this.removeAbortListener = this.disconnect.onAbort(() => {
+      if (!this.readOn()) this.cancel()
+    })
     let isOutermost = true
     const bound = (): Transform => {
       const transform = isOutermost ? this.counted() : this.bounded()
@@ -147,16 +160,24 @@ class DecodedSource implements ByteSource {
 
   pause(): void {
     this.isPaused = true
-    this.stream?.pause()
+    this.decoded?.pause()
   }
 
   resume(): void {
     this.isPaused = false
-    this.stream?.resume()
+    this.decoded?.resume()
   }
 
   cancel(): void {
     this.fail(clientDisconnected())
+  }
+
+  /** Asked by the source, if that is not over, and when the caller has left: of the sink only once. */
+  private readonly readOn = (): boolean => {
+    if (this.over) return false
+    this.release ??= this.disconnect.hold()
+    this.readsOn ??= this.sink?.readOn?.() === true
+    return this.readsOn
   }
 
   private readonly relay = (decoded: Readable): void => {
@@ -165,6 +186,7 @@ class DecodedSource implements ByteSource {
       return
     }
     this.stream = decoded
+    this.decoded = decoded
     const within = this.limit()
     decoded.on('error', this.fail)
     decoded.on('data', (chunk: Buffer) => {
@@ -179,17 +201,26 @@ class DecodedSource implements ByteSource {
   }
 
   private readonly end = (): void => {
-    if (this.over) return
-    this.over = true
-    this.sink?.end()
+    this.finish(() => this.sink?.end())
   }
 
   private readonly fail = (error: unknown): void => {
+    this.finish(() => {
+      this.stream?.destroy()
+      this.source.cancel()
+      this.sink?.fail(error instanceof GatewayError ? error : undecodable(error))
+    })
+  }
+
+  private finish(tell: () => void): void {
     if (this.over) return
     this.over = true
-    this.stream?.destroy()
-    this.source.cancel()
-    this.sink?.fail(error instanceof GatewayError ? error : undecodable(error))
+    this.removeAbortListener?.()
+    try {
+      tell()
+    } finally {
+      this.release?.()
+    }
   }
 
   private counted(): Transform {

@@ -44,7 +44,7 @@ export class UpstreamClient implements OnApplicationShutdown {
     context.disconnect.throwIfAborted()
     return new Promise((resolve, reject) => {
       const settle = (response: UpstreamResponse): void => {
-        resolve(withoutEncodings(response))
+        resolve(withoutEncodings(response, context.disconnect))
       }
       const exchange = new UpstreamExchange(context, deadlineAtMs, target.timeouts.firstByteMs, settle, reject)
       const pool = this.poolOf(target)

@@ -6,7 +6,7 @@ import { type ClientOptions, WebSocket } from 'ws'
 import type { UpstreamTimeouts } from '../config/channel-schema.js'
 import type { ByteSink, ByteSource } from '../core/byte-stream.js'
 import { type FailedAttempt, GatewayError } from '../core/errors.js'
-import { clientDisconnected, type ExchangeRecord } from '../core/request-context.js'
+import { type ClientDisconnect, clientDisconnected, type ExchangeRecord } from '../core/request-context.js'
 import { withoutEncodings } from './content-encoding.js'
 import { classifyFailure, type ExchangeContext, type UpstreamResponse } from './exchange.js'
 import type { UpstreamTarget } from './upstream-client.js'
@@ -53,6 +53,7 @@ class SocketHandshake {
   private refusal: IncomingMessage | undefined
   private readonly refusalBody: Buffer[] = []
   private readonly startedAtMs = performance.now()
+  private readonly disconnect: ClientDisconnect
   private readonly record: ExchangeRecord
   private readonly totalTimer: NodeJS.Timeout
   private stageTimer: NodeJS.Timeout
@@ -66,6 +67,7 @@ class SocketHandshake {
     private readonly onResponse: (answer: HandshakeResponse) => void,
     private readonly onFailure: (error: GatewayError) => void,
   ) {
+    this.disconnect = disconnect
     this.record = record
     const remainingMs = Math.max(1, deadlineAtMs - performance.now())
     this.totalTimer = setTimeout(this.runOut, remainingMs, () => timedOut(this.isConnected ? 'sent' : 'unsent'))
@@ -123,7 +125,7 @@ class SocketHandshake {
     this.settle()
     this.socket.terminate()
     const body = new BytesSource(Buffer.concat(this.refusalBody))
-    this.onResponse({ headers, refusal: withoutEncodings({ status: statusCode, headers, body }) })
+    this.onResponse({ headers, refusal: withoutEncodings({ status: statusCode, headers, body }, this.disconnect) })
   }
 
   /** What ran out in the middle of a refusal's body only cuts that body short. */

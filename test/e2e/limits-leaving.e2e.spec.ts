@@ -1,5 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { Writable } from 'node:stream'
+import { constants, createGzip } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { eventually } from '../support/eventually.js'
@@ -27,6 +29,8 @@ interface Script {
   readonly figures: string
   /** The upstream has more to say than `frames`, and no end. */
   readonly isEndless?: boolean
+  /** In an encoding that the gateway has not asked for. */
+  readonly isZipped?: boolean
 }
 
 const data = (value: unknown): string => `data: ${JSON.stringify(value)}\n\n`
@@ -76,7 +80,6 @@ describe('A caller with a limit of tokens who leaves', () => {
   beforeAll(async () => {
     const server = createServer((request: IncomingMessage, response: ServerResponse) => {
       request.resume()
-      response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
       let isGone = false
       response.once('close', () => (isGone = !response.writableEnded))
       arrived({ response, isGone: () => isGone })
@@ -109,7 +112,7 @@ describe('A caller with a limit of tokens who leaves', () => {
 
   /** Reads so many frames of an answer and leaves; the upstream says the rest if its work is not ended. */
   async function leave(
-    { path, body, frames, figures, isEndless = false }: Script,
+    { path, body, frames, figures, isEndless = false, isZipped = false }: Script,
     read: number,
     key = `k${keys++}`,
   ): Promise<Left> {
@@ -127,15 +130,16 @@ describe('A caller with a limit of tokens who leaves', () => {
     })
     const { response, isGone } = await asked
     const shown = frames.slice(0, read).join('')
-    response.write(shown)
+    const output = outputTo(response, isZipped)
+    output.write(shown)
     const answer = await opening
     for (let bytes = 0; bytes < Buffer.byteLength(shown);) bytes += ((await once(answer, 'data')) as [Buffer])[0].length
     answer.destroy()
     await departed
     const wasEnded = (await stateOf(key, 'concurrency')) === 1
     if (wasEnded) await eventually(isGone)
-    else if (isEndless) response.write(frames.slice(read).join(''))
-    else response.end(frames.slice(read).join('') + figures)
+    else if (isEndless) output.write(frames.slice(read).join(''))
+    else output.end(frames.slice(read).join('') + figures)
     if (isEndless) await eventually(isGone)
     await eventually(async () => (await stateOf(key, 'concurrency')) === 1)
     return { debited: before - (await stateOf(key, 'tokensPerMinute')), wasEnded }
@@ -156,6 +160,12 @@ describe('A caller with a limit of tokens who leaves', () => {
   it('before the figures of a message is debited what the upstream says, and what follows its last block tells', async () => {
     const script = messagesScript([['Hello'], [' there']], 24_990)
     expect(await leave(script, script.frames.length)).toEqual({ debited: 25_000, wasEnded: false })
+  })
+
+  it('before the figures of an answer that was encoded unasked is debited what the upstream says', async () => {
+    const script: Script = { ...chatScript(['Hello', ' there'], 24_990), isZipped: true }
+    expect(await leave(script, script.frames.length)).toEqual({ debited: 25_000, wasEnded: false })
+    expect((await leave(script, 1)).wasEnded).toBe(true)
   })
 
   it('while another block of a message may begin ends the work as soon as one does', async () => {
@@ -238,6 +248,16 @@ describe('A caller with a limit of tokens who leaves', () => {
     )
   })
 })
+
+/** What is written to it is sent at once. */
+function outputTo(response: ServerResponse, isZipped: boolean): Writable {
+  const type = { 'content-type': 'text/event-stream' }
+  response.writeHead(200, isZipped ? { ...type, 'content-encoding': 'gzip' } : type)
+  if (!isZipped) return response
+  const encoder = createGzip({ flush: constants.Z_SYNC_FLUSH })
+  encoder.pipe(response)
+  return encoder
+}
 
 /** One for each frame where frames are as short as tokens are, else one for four bytes. */
 function tokensOf(pieces: readonly string[]): number {

@@ -158,7 +158,7 @@ export class P3SpeechProvider implements SpeechProvider {
       const { deadlineAtMs, target } = context
       const { timeouts } = target
       const request = { context, deadlineAtMs, timeouts, maximumBytes: MAXIMUM_AUDIO_BYTES }
-      return withoutEncodings(await this.guarded.get(url, request))
+      return withoutEncodings(await this.guarded.get(url, request), context.disconnect)
     } catch (error) {
       throw error instanceof GatewayError && error.kind === 'caller_left' ? error : linkFailed(error)
     }
