@@ -156,6 +156,9 @@ describe('An edited JSON body', () => {
   })
 })
 
+/** So many members of an object, and a comma. */
+const others = (count: number): string => Array.from({ length: count }, (_none, index) => `"k${index}":0,`).join('')
+
 const nested = (levels: number): string => `${'{"a":'.repeat(levels - 1)}{}${'}'.repeat(levels - 1)}`
 
 function refusalOf(text: string | Buffer): GatewayError {
@@ -235,7 +238,9 @@ describe('A JSON body', () => {
     '{"a":{"model":1,"model":2}}',
     '{"a":[{"x":1,"model":1},{"model":1,"mod\\u0065l":2}]}',
     '{"a":{"model":1,"b":{"model":1,"c":[{}]},"model":2}}',
-    `{"a":{"model":1,${Array.from({ length: 40 }, (_, index) => `"k${index}":0,`).join('')}"model":2}}`,
+    `{"a":{"model":1,${others(40)}"model":2}}`,
+    // Beyond the keys that are compared one by one.
+    `{"a":{${others(19)}"model":1,"model":2}}`,
   ])('is refused when a key stands twice in an object below the top level: %s', (text) => {
     expect(refusalOf(text)).toMatchObject({ details: { code: 'duplicate_key', param: 'model' } })
   })

@@ -18,6 +18,7 @@ const { QUOTE, COLON, COMMA, OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKE
 const MAXIMUM_JSON_DEPTH = 64
 
 const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype'])
+/** With quotes. */
 const FORBIDDEN_LENGTHS: ReadonlySet<number> = new Set([...FORBIDDEN_KEYS].map((key) => key.length + 2))
 
 /**
@@ -49,8 +50,10 @@ export function scanJsonObject(bytes: Buffer, source: JsonSource = 'caller'): Ma
       // Only a key is followed by a colon.
       if (bytes[colon] !== COLON) continue
       if (depth !== 1) {
-        if (mayBeForbidden(bytes, keyStart, keyEnd)) keyText(bytes, keyStart, keyEnd)
-        nested?.add(depth, keyStart, keyEnd)
+        const isEscaped = hasEscape(bytes, keyStart, keyEnd)
+        // Most keys need not be decoded to tell that they are allowed.
+        if (isEscaped || FORBIDDEN_LENGTHS.has(keyEnd - keyStart)) keyText(bytes, keyStart, keyEnd)
+        nested?.add(depth, keyStart, keyEnd, isEscaped)
         continue
       }
       const name = keyText(bytes, keyStart, keyEnd)
@@ -69,7 +72,7 @@ export function scanJsonObject(bytes: Buffer, source: JsonSource = 'caller'): Ma
 }
 
 /** Whose JSON it is: a caller's is checked by the gateway and read by an upstream, which may read it otherwise. */
-export type JsonSource = 'caller' | 'upstream'
+type JsonSource = 'caller' | 'upstream'
 
 /** Keys of one object that are compared one by one; more are looked up. */
 const COMPARED_KEYS = 16
@@ -86,9 +89,9 @@ class NestedKeys {
   }
 
   /** Throws `invalid_request` for a key that the object at this depth has already. */
-  add(depth: number, start: number, end: number): void {
+  add(depth: number, start: number, end: number, isEscaped: boolean): void {
     const keys = (this.levels[depth] ??= new ObjectKeys(this.bytes))
-    if (!keys.add(start, end)) throw duplicateKey(keyText(this.bytes, start, end))
+    if (!keys.add(start, end, isEscaped)) throw duplicateKey(keyText(this.bytes, start, end))
   }
 }
 
@@ -107,8 +110,8 @@ class ObjectKeys {
   }
 
   /** False where the object has the key already. */
-  add(start: number, end: number): boolean {
-    if (this.texts === undefined && (this.count === COMPARED_KEYS || hasEscape(this.bytes, start, end))) {
+  add(start: number, end: number, isEscaped: boolean): boolean {
+    if (this.texts === undefined && (isEscaped || this.count === COMPARED_KEYS)) {
       this.texts = new Set(Array.from({ length: this.count }, (_, index) => this.textOf(index)))
     }
     if (this.texts !== undefined) {
@@ -135,10 +138,6 @@ class ObjectKeys {
     return true
   }
 }
-
-/** Whether a key below the top level is worth decoding: by its length with quotes, or because it has escapes. */
-const mayBeForbidden = (bytes: Buffer, start: number, end: number): boolean =>
-  FORBIDDEN_LENGTHS.has(end - start) || hasEscape(bytes, start, end)
 
 function keyText(bytes: Buffer, start: number, end: number): string {
   const literal = bytes.toString('utf8', start, end)
