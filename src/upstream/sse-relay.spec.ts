@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import fc from 'fast-check'
 import { ManualSource, piecesOf, RecordingSink } from '../../test/support/byte-streams.js'
 import { GatewayError } from '../core/errors.js'
+import { DeltaCounter } from '../core/token-counter.js'
 import { CHAT_EVENTS, SPEECH_EVENTS, TRANSCRIPTION_EVENTS } from '../dialects/openai-wire.js'
 import { KEEP_ALIVE_MS, READ_ON_MS, type FramesFilter, type SseDialect, SseRelay } from './sse-relay.js'
 
@@ -241,6 +242,17 @@ describe('A stream whose caller has left', () => {
     else if (said !== undefined) source.fail(said)
     expect([sink.failure, sink.text, knowsFigures()]).toEqual(['caller_left', STOP, false])
   })
+
+  it('ends without them beyond 64 KiB, although they could still be next', () => {
+    const { relay, source, sink } = figuredRelay()
+    source.data(STOP)
+    relay.readOn()
+    source.data(STOP.repeat(Math.floor(65_536 / STOP.length)))
+    expect(sink.ending).toBeUndefined()
+    source.data(STOP)
+    expect(sink).toMatchObject({ text: STOP, failure: 'caller_left' })
+    expect(source.asked).toEqual(['resume', 'cancel'])
+  })
 })
 
 describe('White space', () => {
@@ -302,6 +314,15 @@ describe('An error frame of the upstream', () => {
     expect(shown(relayed(CHAT_EVENTS, CHUNK + CHUNK + errorFrame('Overloaded')).sink)).toBe(
       CHUNK + CHUNK + errorFrame('Overloaded'),
     )
+  })
+
+  it.each([
+    ['an error', errorFrame('Overloaded')],
+    ['what only looks like one', `data: {"error":null}\n\n${DONE}`],
+  ])('in the same piece as good frames has these counted once: %s', (_name, last) => {
+    const deltas = new DeltaCounter()
+    relayed({ ...CHAT_EVENTS, deltas }, CHUNK, CHUNK + CHUNK + last)
+    expect(deltas.pieces).toBe(3)
   })
 
   it.each([
