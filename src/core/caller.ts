@@ -82,8 +82,11 @@ export const callerOfKey = ({ id, models, limits }: AccessKey, revocation?: KeyR
   ...(revocation === undefined ? {} : { revocation }),
 })
 
-/** A caller with an upstream key of its own; one id for all of them keeps labels bounded. */
-export const callerWithOwnBearer = (bearer: string): Caller => ({ keyId: 'caller', bearer })
+/** The id of all callers without a key of the gateway, as labels must be bounded; no key may have it. */
+export const UNKNOWN_KEY_ID = 'caller'
+
+/** A caller with an upstream key of its own. */
+export const callerWithOwnBearer = (bearer: string): Caller => ({ keyId: UNKNOWN_KEY_ID, bearer })
 
 /** Enough of a SHA-256 that two bearers never share an owner. */
 const BEARER_DIGITS = 32

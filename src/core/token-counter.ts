@@ -89,8 +89,8 @@ const CLOSE_BRACKET = 0x5d
 /** Members of a delta that say something about the answer and nothing of it. */
 const LABELS: ReadonlySet<string> = new Set(['role', 'type', 'id', 'signature', 'stop_reason', 'stop_sequence'])
 
-/** As vendors' rules of thumb have it, for text in UTF-8. */
-const BYTES_PER_TOKEN = 4
+/** As vendors' rules of thumb have it, for text in UTF-8 and for JSON. */
+export const BYTES_PER_TOKEN = 4
 
 /** Tokens of any language are shorter on average: frames with more than this hold several. */
 const BYTES_OF_ONE_TOKEN = 8

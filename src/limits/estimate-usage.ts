@@ -1,9 +1,6 @@
 import type { EstimatedUse, TokensAndAudio } from '../core/quota.js'
-import { Media, SHORTEST_MEDIUM_CHARACTERS, TOKENS_PER_MEDIUM } from '../core/token-counter.js'
+import { BYTES_PER_TOKEN, Media, SHORTEST_MEDIUM_CHARACTERS, TOKENS_PER_MEDIUM } from '../core/token-counter.js'
 import { isRecord } from '../core/validation-rules.js'
-
-/** Rule of thumb of all tokenizers, for JSON text. */
-export const BYTES_PER_TOKEN = 4
 
 /** No model responds with more; a caller may request any number. */
 const MAXIMUM_OUTPUT_TOKENS = 1_000_000

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { UNKNOWN_KEY_ID } from '../core/caller.js'
 import type { Sharer } from '../core/fair-share.js'
 import { addressBehind } from '../server/client-address.js'
 
@@ -20,9 +21,6 @@ export function callerHeadersOf({ headers, socket }: IncomingMessage): CallerHea
     peer: socket.remoteAddress,
   }
 }
-
-/** One of all callers without a key; the id that callers with bearers of their own have, too. */
-const WITHOUT_KEY = 'caller'
 
 /** Texts that are keys, as they were sent. */
 const MAXIMUM_KNOWN = 4_096
@@ -52,7 +50,7 @@ export class CallerResolver {
     if (byKey !== undefined) return byKey
     const proxies = this.trustedProxies()
     const address = proxies.length === 0 ? peer : addressBehind(peer, forwardedFor, proxies)
-    return { keyId: WITHOUT_KEY, member: networkOf(address ?? '') }
+    return { keyId: UNKNOWN_KEY_ID, member: networkOf(address ?? '') }
   }
 
   private byKey(text: string): Sharer | undefined {

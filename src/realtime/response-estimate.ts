@@ -4,8 +4,7 @@ import type { Units } from '../core/request-context.js'
 import { countedUnits } from '../core/usage-record.js'
 import { isRecord } from '../core/validation-rules.js'
 import { BASE64_BYTES_PER_CHARACTER } from '../core/base64.js'
-import { SHORTEST_MEDIUM_CHARACTERS, TOKENS_PER_MEDIUM } from '../core/token-counter.js'
-import { BYTES_PER_TOKEN } from '../limits/estimate-usage.js'
+import { BYTES_PER_TOKEN, SHORTEST_MEDIUM_CHARACTERS, TOKENS_PER_MEDIUM } from '../core/token-counter.js'
 
 /** Tokens by which upstreams count audio. */
 export const INPUT_TOKENS_PER_SECOND = 10

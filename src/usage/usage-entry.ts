@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { GatewayConfig } from '../config/settings.js'
-import { isOwnBearer, ownerOf } from '../core/caller.js'
+import { isOwnBearer, ownerOf, UNKNOWN_KEY_ID } from '../core/caller.js'
 import type { UsageClass, UsageKind } from '../core/endpoint.js'
 import { GatewayError } from '../core/errors.js'
 import { NO_KEY, type RequestContext, type Units, type Usage } from '../core/request-context.js'
@@ -62,7 +62,7 @@ export function entryFromTask(task: EndedTask, prices: PriceTable): UsageEntry {
     id: `task ${id}`,
     atMs: Date.now(),
     requestId: undefined,
-    keyId: isOwnBearer(ownerId) ? 'caller' : ownerId,
+    keyId: isOwnBearer(ownerId) ? UNKNOWN_KEY_ID : ownerId,
     ownerId,
     kind: 'task',
     route,
