@@ -25,7 +25,7 @@ import {
   gaSession,
   checkModel,
   forbiddenTranscription,
-  type ModelBearer,
+  type ModelHolder,
   refusal,
 } from './session-rules.js'
 
@@ -185,7 +185,7 @@ export interface ClientEventLimits {
 }
 
 /** Events with a member that may name a model; GA has one event for both kinds of session. */
-const MODEL_BEARERS: ReadonlyMap<string, ModelBearer> = new Map([
+const MODEL_HOLDERS: ReadonlyMap<string, ModelHolder> = new Map([
   ['session.update', 'session'],
   ['transcription_session.update', 'session'],
   ['response.create', 'response'],
@@ -276,10 +276,10 @@ function checkParsed(
     const { maximumAudioBytes } = limits
     if (decodedLength(audio) > maximumAudioBytes) return tooMuchAudio(maximumAudioBytes, eventId)
   }
-  const bearer = MODEL_BEARERS.get(type)
-  const forbidden = bearer && forbiddenTranscription(bearer, fields[bearer], limits.mayUse, eventId)
+  const holder = MODEL_HOLDERS.get(type)
+  const forbidden = holder && forbiddenTranscription(holder, fields[holder], limits.mayUse, eventId)
   if (forbidden !== undefined) return forbidden
-  const checked = bearer === undefined ? frame : checkModel(frame, bearer, fields[bearer], limits.model, eventId)
+  const checked = holder === undefined ? frame : checkModel(frame, holder, fields[holder], limits.model, eventId)
   if (!Buffer.isBuffer(checked)) return checked
   return shows === undefined ? { type, frame: checked } : { type, frame: checked, shows }
 }

@@ -95,7 +95,7 @@ export const refusal = (
 ): EventRefusal => ({ type: 'invalid_request_error', code, message, param, eventId })
 
 /** The member of an event that may name a model. */
-export type ModelBearer = 'session' | 'response'
+export type ModelHolder = 'session' | 'response'
 
 /**
  * Checks that a session and its responses keep the model it was opened with, as only that one was authorised. Clients that
@@ -103,29 +103,29 @@ export type ModelBearer = 'session' | 'response'
  */
 export function checkModel(
   frame: Buffer,
-  bearer: ModelBearer,
+  holder: ModelHolder,
   value: unknown,
   model: string | undefined,
   eventId: string | null,
 ): Buffer | EventRefusal {
   const named = isRecord(value) ? value['model'] : undefined
   if (model === undefined || named === undefined) return frame
-  const kept = named === model ? withoutModel(frame, bearer) : undefined
+  const kept = named === model ? withoutModel(frame, holder) : undefined
   return (
     kept ??
-    refusal('invalid_value', `Invalid '${bearer}.model': the model of an open session cannot be changed.`, {
-      param: `${bearer}.model`,
+    refusal('invalid_value', `Invalid '${holder}.model': the model of an open session cannot be changed.`, {
+      param: `${holder}.model`,
       eventId,
     })
   )
 }
 
 /** `undefined` when there are too many members to find all that name a model. */
-function withoutModel(frame: Buffer, bearer: ModelBearer): Buffer | undefined {
-  const holder = FrameScan.of(frame)?.member(bearer)
-  if (holder === undefined) return undefined
-  const offset = holder.valueStart
-  const cuts = FrameScan.of(frame.subarray(offset, holder.valueEnd))?.removal('model')
+function withoutModel(frame: Buffer, holder: ModelHolder): Buffer | undefined {
+  const span = FrameScan.of(frame)?.member(holder)
+  if (span === undefined) return undefined
+  const offset = span.valueStart
+  const cuts = FrameScan.of(frame.subarray(offset, span.valueEnd))?.removal('model')
   return cuts === undefined
     ? undefined
     : splice(
@@ -136,7 +136,7 @@ function withoutModel(frame: Buffer, bearer: ModelBearer): Buffer | undefined {
 
 /** Another model than the session's writes down what the client says: its key needs access to that one, too. */
 export function forbiddenTranscription(
-  bearer: ModelBearer,
+  holder: ModelHolder,
   session: unknown,
   mayUse: ((model: string) => boolean) | undefined,
   eventId: string | null,
@@ -144,7 +144,7 @@ export function forbiddenTranscription(
   const named = transcriptionModelsOf(session).find(({ model }) => mayUse?.(model) === false)
   if (named === undefined) return undefined
   const message = `This API key has no access to the model ${quoted(named.model)}.`
-  return refusal('model_not_allowed', message, { param: `${bearer}.${named.path}`, eventId })
+  return refusal('model_not_allowed', message, { param: `${holder}.${named.path}`, eventId })
 }
 
 /** Ranges are left to the upstream, which has its models' limits, except where it never receives the value. */
