@@ -74,7 +74,7 @@ export interface Candidate<Provider> {
 }
 
 /** Times on the performance clock. */
-interface AttemptTerms extends Pick<AttemptPolicy, 'canRetryAfterSend'> {
+interface AttemptSettings extends Pick<AttemptPolicy, 'canRetryAfterSend'> {
   readonly startedAtMs: number
   readonly deadlineAtMs: number
 }
@@ -144,17 +144,17 @@ export class RoutedRequest<Provider> implements Route<Provider> {
   private async tryOn<Result>(
     { channel, provider }: Candidate<Provider>,
     call: RequestContext,
-    terms: AttemptTerms,
+    settings: AttemptSettings,
     run: (provider: Provider, context: AttemptContext) => Promise<Result>,
   ): Promise<Result> {
     call.log.modelClass = this.modelClass
     call.log.reasons ??= this.reasons
     call.log.channelId = channel.id
-    const record = new AttemptRecord(channel.id, terms.startedAtMs)
+    const record = new AttemptRecord(channel.id, settings.startedAtMs)
     call.log.attempts.push(record)
     const attempt = this.health.begin(channel.id)
     try {
-      const result = await run(provider, this.contextFor(channel, call, record, terms))
+      const result = await run(provider, this.contextFor(channel, call, record, settings))
       record.endedAtMs = performance.now()
       if (result instanceof ProviderResponse) call.log.usageReader = result.usage
       follow(result, attempt)
@@ -173,7 +173,7 @@ export class RoutedRequest<Provider> implements Route<Provider> {
     channel: Channel,
     { caller, disconnect, memory, requestId, trace }: RequestContext,
     record: AttemptRecord,
-    { canRetryAfterSend: canResend, deadlineAtMs }: AttemptTerms,
+    { canRetryAfterSend: canResend, deadlineAtMs }: AttemptSettings,
   ): AttemptContext {
     const { credentials, options } = channel.config
     return {
