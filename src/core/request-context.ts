@@ -35,8 +35,8 @@ export class ClientDisconnect {
   }
 
   /**
-   * Called by a listener of `onAbort` whose work goes on for a moment: until the function returned is called, once, what
-   * the request has used is not known.
+   * Called by a listener of `onAbort` whose work goes on for a moment. The request keeps its place, and its usage is not
+   * counted, until the listener calls the returned function. It must be called exactly once.
    */
   hold(): () => void {
     this.holds++
