@@ -7,7 +7,7 @@ export interface Sharer {
 }
 
 /** What is shared, in bytes or places. */
-export interface SharedCapacity {
+interface SharedCapacity {
   readonly total: number
   /** What one caller may hold of it, from 0 to 1; 1 = nothing is kept for others. */
   readonly callerShare: number

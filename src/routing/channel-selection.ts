@@ -96,7 +96,7 @@ const MAXIMUM_REMEMBERED = 1000
 const LONGEST_REMEMBERED = 256
 
 /** Who serves a model. */
-export interface Serving {
+interface Serving {
   readonly row: ModelRow | undefined
   /** For callers with a key of the gateway's own. */
   readonly own: readonly Channel[]

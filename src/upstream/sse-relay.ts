@@ -34,7 +34,7 @@ export interface FrameCounter extends LineReader {
 }
 
 /** The upstream's own figures of what a stream has used, where they come behind the answer. */
-export interface FiguresAtEnd {
+interface FiguresAtEnd {
   readonly areKnown: () => boolean
   /**
    * Whether the answer is complete, and the figures or the end must be next. `tail`: the last frames so far, see
