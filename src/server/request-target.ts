@@ -68,11 +68,28 @@ export function maskedPath(path: string, isKey: KeyTest): string {
   return shown.join('/').slice(0, SHOWN_CHARACTERS)
 }
 
+/** Node keeps the first Host header alone; names and values in turn. */
+function hasTwoHosts(rawHeaders: readonly string[]): boolean {
+  let hosts = 0
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]
+    if (name?.length === HOST.length && name.toLowerCase() === HOST) hosts++
+  }
+  return hosts > 1
+}
+
+const HOST = 'host'
+
 /**
- * Why a request, its target in origin form, is refused before it is routed: balancers, this process and Express must see one path in
- * it. `undefined` where nothing is wrong.
+ * Why a request, its target in origin form, is refused before it is routed: balancers, this process and Express must see one path and
+ * one host in it (RFC 9112, section 3.2). `undefined` where nothing is wrong.
  */
-export function requestFault({ url = '', httpVersion, headers }: IncomingMessage): GatewayError | undefined {
+export function requestFault({
+  url = '',
+  httpVersion,
+  headers,
+  rawHeaders,
+}: IncomingMessage): GatewayError | undefined {
   if (!url.startsWith('/') || DOUBTFUL.test(url)) {
     return new GatewayError(
       'invalid_request',
@@ -82,8 +99,13 @@ export function requestFault({ url = '', httpVersion, headers }: IncomingMessage
       },
     )
   }
-  if (httpVersion === '1.1' && headers.host === undefined) {
-    return new GatewayError('invalid_request', 'The request has no Host header.', { code: 'missing_host' })
+  if (hasTwoHosts(rawHeaders)) {
+    return new GatewayError('invalid_request', 'The request has more than one Host header.', { code: 'repeated_host' })
+  }
+  if (httpVersion === '1.1' && (headers.host ?? '') === '') {
+    return new GatewayError('invalid_request', 'The request has no Host header, or an empty one.', {
+      code: 'missing_host',
+    })
   }
   return undefined
 }

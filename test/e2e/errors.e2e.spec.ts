@@ -558,10 +558,17 @@ describe('errors', () => {
       expect(answer).toMatch(/^HTTP\/1.1 400 [^]*"code":"invalid_target"/)
     })
 
-    it('is refused where it names no host', async () => {
-      const answer = await answerTo('GET /v1/models HTTP/1.1\r\n\r\n')
+    it.each([
+      ['no host', 'missing_host', '1.1', ''],
+      ['an empty host', 'missing_host', '1.1', 'Host: \r\n'],
+      ['two hosts', 'repeated_host', '1.1', 'Host: gateway\r\nHOST: other\r\n'],
+      ['a host twice', 'repeated_host', '1.1', 'Host: gateway\r\nAccept: */*\r\nhost: gateway\r\n'],
+      ['two hosts, the first empty', 'repeated_host', '1.1', 'Host: \r\nHost: gateway\r\n'],
+      ['two hosts, as no version allows', 'repeated_host', '1.0', 'Host: gateway\r\nHost: other\r\n'],
+    ])('is refused where it names %s', async (_hosts, code, version, headers) => {
+      const answer = await answerTo(`GET /v1/models HTTP/${version}\r\n${headers}Connection: close\r\n\r\n`)
       expect(answer).toMatch(/^HTTP\/1.1 400 /)
-      expect(answer).toContain('missing_host')
+      expect(answer).toContain(`"code":"${code}"`)
     })
 
     it('is served by the path that it names, with or without one', async () => {
@@ -575,6 +582,7 @@ describe('errors', () => {
   describe('A request with oddities that do not concern the gateway', () => {
     it.each([
       ['no Host, as HTTP/1.0 allows', 'GET /health/live HTTP/1.0\r\n\r\n', 200],
+      ['an empty Host, as HTTP/1.0 allows', 'GET /health/live HTTP/1.0\r\nHost:\r\n\r\n', 200],
       ['an unknown expectation', 'GET /health/live HTTP/1.1\r\nHost: gateway\r\nExpect: miracles\r\n\r\n', 200],
       ['the method CONNECT', 'CONNECT elsewhere:443 HTTP/1.1\r\nHost: elsewhere:443\r\n\r\n', 400],
     ])('gets an answer with a body and a request id (%s)', async (_name, text, status) => {
