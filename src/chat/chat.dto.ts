@@ -12,6 +12,7 @@ import {
   list,
   oneOf,
   optional,
+  readable,
   record,
   required,
   text,
@@ -36,7 +37,10 @@ const inputAudio: FieldRule = record({
 
 const AUDIO_OUTPUT_FORMATS = ['wav', 'aac', 'mp3', 'flac', 'opus', 'pcm16']
 
-const typed = record({ type: required(text()), input_audio: anything })
+/** An image or a file: its place is read to estimate what it costs. */
+const medium = readable('url', 'file_data')
+
+const typed = record({ type: required(text()), input_audio: anything, image_url: medium, file: medium })
 const requiredAudio = required(inputAudio)
 
 /** Only what cannot be right is refused here; roles, part types and extra fields are the upstream's business. */

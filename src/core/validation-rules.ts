@@ -178,6 +178,12 @@ export const record = (members: Readonly<Record<string, FieldRule>>, alsoRead: r
   }
 }
 
+/** A value of any kind; of an object the names that are read, and nothing else, are judged. */
+export const readable = (...names: readonly string[]): FieldRule => {
+  const members = new MemberNames(names)
+  return (value, path) => (isRecord(value) ? members.ambiguity(value, path) : undefined)
+}
+
 /** A member that is read, but not judged here. */
 export const anything: FieldRule = () => undefined
 

@@ -1,7 +1,7 @@
 import { createParamDecorator } from '@nestjs/common'
 import type { Request } from 'express'
 import { AlsoReads, Field } from '../core/dto.js'
-import { anyOf, flag, integer, list, optional, record, required, text } from '../core/validation-rules.js'
+import { anyOf, flag, integer, list, optional, readable, record, required, text } from '../core/validation-rules.js'
 import { ESTIMATED_FIELDS } from '../limits/estimate-usage.js'
 import type { MessagesFields } from '../providers/contract.js'
 
@@ -23,9 +23,12 @@ export const MessagesDialect = createParamDecorator((_data, context): MessagesHe
   }
 })
 
+/** The source of an image or a document is read to estimate what it costs. */
+const block = record({ type: required(text()), source: readable('type', 'url', 'data') })
+
 const message = record({
   role: required(text({ allowBlank: false })),
-  content: required(anyOf('a string or an array of blocks', text(), list(record({ type: required(text()) })))),
+  content: required(anyOf('a string or an array of blocks', text(), list(block))),
 })
 
 const messagesDocumentation = {

@@ -27,6 +27,9 @@ describe('A name that an upstream may take for another', () => {
 
   const MESSAGES = '"messages":[{"role":"user","content":"Hello"}]'
   const CHAT = `"model":"gpt-4o-mini",${MESSAGES}`
+  const partOf = (members: string): string =>
+    `{"model":"gpt-4o-mini","messages":[{"role":"user","content":[{"type":"text","text":"a"},{${members}}]}]}`
+  const IN_PART = 'messages[0].content[1]'
 
   it.each([
     ['Model', `{${CHAT},"Model":"gpt-5"}`],
@@ -46,6 +49,15 @@ describe('A name that an upstream may take for another', () => {
     ['messages[0].Content', '{"model":"gpt-4o-mini","messages":[{"role":"user","content":"a","Content":"b"}]}'],
     ['content', '{"model":"gpt-4o-mini","messages":[{"role":"user","content":"a","content":"b"}]}'],
     ['tools[0].Function', `{${CHAT},"tools":[{"type":"function","function":{"name":"f"},"Function":{"name":"g"}}]}`],
+    [`${IN_PART}.image_url.Url`, partOf('"type":"image_url","image_url":{"url":"https://a/","Url":"https://b/"}')],
+    [`${IN_PART}.image_url.URL`, partOf('"type":"image_url","image_url":{"URL":"https://b/"}')],
+    [`${IN_PART}.Image_Url`, partOf('"type":"image_url","Image_Url":{"url":"https://b/"}')],
+    [`${IN_PART}.file.File_Data`, partOf('"type":"file","file":{"file_data":"a","File_Data":"b"}')],
+    [`${IN_PART}.File`, partOf('"type":"file","File":{"file_id":"a"}')],
+    [
+      `${IN_PART}.input_audio.Data`,
+      partOf('"type":"input_audio","input_audio":{"data":"AAAA","format":"wav","Data":"BBBB"}'),
+    ],
     ['b', `{${CHAT},"metadata":{"a":{"b":1,"c":2,"b":3}}}`],
   ])('is refused in a chat request: %s in %s', async (param, body) => {
     const answer = await sendRaw(p1.gateway.url, { path: CHAT_PATH, body })
@@ -81,6 +93,13 @@ describe('A name that an upstream may take for another', () => {
     [
       'thinking.Budget_Tokens',
       `{"model":"claude-sonnet-4-5","max_tokens":9,${MESSAGES},"thinking":{"type":"enabled","Budget_Tokens":9}}`,
+    ],
+    [
+      'messages[0].content[1].source.Url',
+      partOf('"type":"image","source":{"type":"url","url":"https://a/","Url":"https://b/"}').replace(
+        '"gpt-4o-mini"',
+        '"claude-sonnet-4-5","max_tokens":9',
+      ),
     ],
   ])('is refused in a messages request: %s in %s', async (param, body) => {
     const answer = await sendRaw(m1.gateway.url, { path: '/v1/messages', body })
