@@ -3,6 +3,11 @@ import { setTimeout as pause } from 'node:timers/promises'
 /** In milliseconds; a timer for longer ends at once. */
 export const MAXIMUM_TIMER_MS = 2_147_483_647
 
+/** The process's own clock, which cannot be set; for tests, another one. */
+export type Clock = () => number
+
+export const processClock: Clock = () => performance.now()
+
 /** Waits for work that never rejects, but no longer than that. Whether it was over in time. */
 export async function settledWithin(work: Promise<void>, milliseconds: number): Promise<boolean> {
   const timer = new AbortController()

@@ -1,6 +1,7 @@
 import { Socket } from 'node:net'
 import { buildConnector, Client, type Dispatcher, Pool } from 'undici'
 import { codeOf } from '../core/errors.js'
+import { type Clock, processClock } from '../core/time.js'
 
 /** Idle connections are kept this long where the upstream says nothing else. */
 const DEFAULT_IDLE_MS = 4_000
@@ -16,13 +17,15 @@ const SHORTEST_LEARNED_MS = 50
 const SAME_SHARE = 0.2
 
 /** How long connections to one upstream may have been idle to be used again, as far as the upstream has shown it. */
-export class IdleLimit {
+class IdleLimit {
   private learnedMs = Infinity
   private learnedUntilMs = 0
   private lastClosedMs = Infinity
 
+  constructor(readonly nowMs: Clock = processClock) {}
+
   get milliseconds(): number {
-    if (this.learnedMs !== Infinity && performance.now() > this.learnedUntilMs) this.learnedMs = Infinity
+    if (this.learnedMs !== Infinity && this.nowMs() > this.learnedUntilMs) this.learnedMs = Infinity
     return this.learnedMs
   }
 
@@ -36,7 +39,7 @@ export class IdleLimit {
   /** The upstream did not answer on a connection that had been idle for so long. */
   learn(idleMs: number): void {
     this.learnedMs = Math.min(this.milliseconds, Math.max(SHORTEST_LEARNED_MS, idleMs * LEARNED_SHARE))
-    this.learnedUntilMs = performance.now() + LEARNED_FOR_MS
+    this.learnedUntilMs = this.nowMs() + LEARNED_FOR_MS
   }
 }
 
@@ -118,14 +121,17 @@ export class Connection {
    */
   wasStale(error: Error): boolean {
     const isRace = this.hasServed && !this.hasReceived && isClosing(error)
-    if (!isRace || performance.now() - this.begunAtMs > LONGEST_RACE_MS) return false
+    return isRace && this.limit.nowMs() - this.begunAtMs <= LONGEST_RACE_MS
+  }
+
+  /** Others that are idle for as long as this one was are taken for closed. */
+  learnFromStale(): void {
     this.limit.learn(this.idleMs)
-    return true
   }
 
   /** Undici tells why a connection ended; those that the gateway has ended itself are not idle any more, or have another code. */
   ended(error: Error): void {
-    if (this.isIdle && isClosing(error)) this.limit.closed(performance.now() - this.idleSinceMs)
+    if (this.isIdle && isClosing(error)) this.limit.closed(this.limit.nowMs() - this.idleSinceMs)
     this.isIdle = false
     this.hasServed = false
     this.socket = undefined
@@ -190,7 +196,11 @@ export interface ExchangeOptions extends Dispatcher.DispatchOptions {
 export class ConnectionClient extends Client {
   private readonly connection: Connection
 
-  constructor(origin: string | URL, options: Client.Options, limit = new IdleLimit()) {
+  constructor(
+    origin: string | URL,
+    options: Client.Options,
+    private readonly limit = new IdleLimit(),
+  ) {
     const connection = new Connection(limit)
     const { connect, ...others } = options
     const connector = typeof connect === 'function' ? connect : buildConnector(connect ?? {})
@@ -203,15 +213,15 @@ export class ConnectionClient extends Client {
 
   override dispatch(options: ExchangeOptions, handler: Dispatcher.DispatchHandler): boolean {
     const { exchange, isNewNeeded } = options
-    this.connection.begin(isNewNeeded ? performance.now() : exchange.startedAtMs, isNewNeeded)
+    this.connection.begin(isNewNeeded ? this.limit.nowMs() : exchange.startedAtMs, isNewNeeded)
     exchange.connection = this.connection
     return super.dispatch(options, handler)
   }
 }
 
 /** Connections to one upstream. Without pipelining: a request must never wait behind another caller's response. */
-export function connectionPool(origin: string, connectMs: number): Pool {
-  const limit = new IdleLimit()
+export function connectionPool(origin: string, connectMs: number, nowMs: Clock): Pool {
+  const limit = new IdleLimit(nowMs)
   return new Pool(origin, {
     connect: { timeout: connectMs },
     pipelining: 1,

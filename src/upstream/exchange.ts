@@ -2,6 +2,7 @@ import { type Dispatcher, errors } from 'undici'
 import { type ByteSink, type ByteSource, joinedPieces } from '../core/byte-stream.js'
 import { codeOf, GatewayError } from '../core/errors.js'
 import { type ClientDisconnect, clientDisconnected, type ExchangeRecord } from '../core/request-context.js'
+import { type Clock, processClock } from '../core/time.js'
 import type { Connection } from './connection.js'
 
 /** Failures that can only happen before a byte of the request was written. */
@@ -82,19 +83,21 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
   /** From dispatch to the first byte. */
   private waitMs = 0
   private outcome: { readonly error?: GatewayError } | undefined
-  readonly startedAtMs = performance.now()
+  readonly startedAtMs: number
   private readonly removeAbortListener: () => void
   private release: (() => void) | undefined
   private readonly totalTimer: NodeJS.Timeout
 
   constructor(
     private readonly context: ExchangeContext,
-    /** On the performance clock; with `firstByteMs` it bounds everything that is sent for the exchange. */
+    /** On the process's clock; with `firstByteMs` it bounds everything that is sent for the exchange. */
     deadlineAtMs: number,
     private readonly firstByteMs: number,
     private readonly onResponse: (response: UpstreamResponse) => void,
     private readonly onFailure: (error: GatewayError) => void,
+    private readonly nowMs: Clock = processClock,
   ) {
+    this.startedAtMs = nowMs()
     const remainingMs = Math.max(1, deadlineAtMs - this.startedAtMs)
     this.totalTimer = setTimeout(() => {
       this.abandon(tooLong())
@@ -141,14 +144,15 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
   }
 
   onResponseEnd(): void {
-    const nowMs = performance.now()
+    const nowMs = this.nowMs()
     this.connection?.end(nowMs)
     this.finish({}, nowMs)
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    const wasStale = this.connection?.wasStale(error) === true
-    const { resend } = this
+    const { connection, resend } = this
+    const wasStale = connection?.wasStale(error) === true
+    if (wasStale) connection.learnFromStale()
     if (wasStale && resend !== undefined && this.outcome === undefined && this.firstByteLeftMs > 0) {
       this.resend = undefined
       this.firstError = error
@@ -164,7 +168,7 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
 
   /** For what is left to be sent. */
   get firstByteLeftMs(): number {
-    return Math.floor(this.firstByteMs - (performance.now() - this.startedAtMs))
+    return Math.floor(this.firstByteMs - (this.nowMs() - this.startedAtMs))
   }
 
   get complete(): Buffer | undefined {
@@ -220,7 +224,7 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
     this.controller?.abort(error)
   }
 
-  private finish(outcome: { readonly error?: GatewayError }, nowMs = performance.now()): void {
+  private finish(outcome: { readonly error?: GatewayError }, nowMs = this.nowMs()): void {
     if (this.outcome !== undefined) return
     this.outcome = outcome
     clearTimeout(this.totalTimer)
@@ -256,7 +260,7 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
 
   private recordResponse(status: number, headers: UpstreamResponse['headers']): void {
     const { record } = this.context
-    this.waitMs = performance.now() - this.startedAtMs
+    this.waitMs = this.nowMs() - this.startedAtMs
     record.firstByteMs = this.waitMs
     record.openWaitMs += this.waitMs
     record.upstreamStatus = status

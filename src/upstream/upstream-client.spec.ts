@@ -1,6 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { EventEmitter, once } from 'node:events'
-import { stat } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
@@ -589,59 +588,119 @@ describe('upstream client', () => {
     })
 
     describe('that have been idle', () => {
-      const ask = () => send({ method: 'POST', path: '/', headers: [], body: Buffer.from('{}') })
+      const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
+      const POST: UpstreamRequest = { method: 'POST', path: '/', headers: [], body: Buffer.from('{}') }
+      let nowMs: number
+      let clocked: UpstreamClient
+      beforeEach(() => {
+        nowMs = 1_000
+        clocked = new UpstreamClient(() => nowMs)
+        answer = (socket) => socket.write(OK)
+      })
+      afterEach(() => clocked.onApplicationShutdown())
 
-      /** Keeps the process busy, so that no timer runs; on the performance clock. */
-      const block = (milliseconds: number): void => {
-        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds)
+      const ask = (context: Partial<ExchangeContext> = {}, timeouts = GENEROUS_TIMEOUTS): Promise<UpstreamResponse> =>
+        clocked.send(
+          POST,
+          targetOf(upstream.port, { timeouts }),
+          { ...attemptOf(newCall()), ...context },
+          nowMs + 20_000,
+        )
+
+      /** A whole exchange, after which its connection is idle. */
+      async function use(): Promise<void> {
+        await bodyOf(await ask())
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+
+      /** As a server does it whose limit is not announced. */
+      async function closeAfter(idleMs: number): Promise<void> {
+        await use()
+        nowMs += idleMs
+        const [socket] = upstream.sockets
+        const closed = once(socket as Socket, 'close')
+        socket?.end()
+        await closed
+        await roundTrips()
+      }
+
+      /** How many connections requests need that are sent after such idle times. */
+      async function connectionsFor(...idleTimesMs: readonly number[]): Promise<number> {
+        await use()
+        const before = upstream.accepted - 1
+        for (const idleMs of idleTimesMs) {
+          nowMs += idleMs
+          await use()
+        }
+        return upstream.accepted - before
+      }
+
+      /** The upstream takes so long with the next request and then closes its connection. */
+      const closeNext = (afterMs = 0): void => {
+        answer = (socket) => {
+          answer = (next) => next.write(OK)
+          nowMs += afterMs
+          socket.destroy()
+        }
       }
 
       it('for longer than the upstream has announced are not used, however late timers run', async () => {
-        answer = (socket) => socket.write('HTTP/1.1 200 OK\r\nkeep-alive: timeout=3\r\ncontent-length: 2\r\n\r\nok')
-        await bodyOf(await ask())
-        await new Promise((resolve) => setImmediate(resolve))
-        await bodyOf(await ask())
-        expect(upstream.accepted).toBe(1)
-        await new Promise((resolve) => setImmediate(resolve))
-        // What follows a file's data is followed by immediates, not by timers.
-        await stat('.')
-        block(2_100)
-        await bodyOf(await ask())
-        expect(upstream.accepted).toBe(2)
+        answer = (socket) => socket.write(OK.replace('OK', 'OK\r\nkeep-alive: timeout=3'))
+        expect(await connectionsFor(1_999)).toBe(1)
+        expect(await connectionsFor(2_000)).toBe(2)
+      })
+
+      it('for 4 s are not used where the upstream says nothing', async () => {
+        expect(await connectionsFor(3_999)).toBe(1)
+        expect(await connectionsFor(4_000)).toBe(2)
       })
 
       it('for nearly as long as those that the upstream has closed are not used', async () => {
-        // As a server whose limit is not announced does it.
-        answer = (socket) => {
-          socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok')
-          socket.setTimeout(300, () => socket.end())
-        }
-        for (let connection = 1; connection <= 2; connection++) {
-          await bodyOf(await ask())
-          const [socket] = upstream.sockets
-          await once(socket as Socket, 'close')
-          await roundTrips()
-        }
-        await bodyOf(await ask())
-        await new Promise((resolve) => setImmediate(resolve))
-        block(280)
-        await bodyOf(await ask())
-        expect(upstream.accepted).toBe(4)
+        await closeAfter(300)
+        await closeAfter(260)
+        expect(await connectionsFor(194)).toBe(1)
+        expect(await connectionsFor(195)).toBe(2)
       })
 
-      it('for nearly as long as one that failed a request are not used', async () => {
-        answer = (socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok')
-        await bodyOf(await ask())
-        await new Promise((resolve) => setImmediate(resolve))
-        block(200)
-        answer = (socket) => socket.destroy()
+      it.each([
+        ['once, as a restart does', [300]],
+        ['after different times', [300, 1_000, 300]],
+      ])('are used where the upstream has closed some %s', async (_how, idleTimesMs) => {
+        for (const idleMs of idleTimesMs) await closeAfter(idleMs)
+        expect(await connectionsFor(299, 999)).toBe(1)
+      })
+
+      it('for nearly as long as one that failed a request are not used, for ten minutes', async () => {
+        await use()
+        nowMs += 200
+        closeNext()
         expect((await failureOf(ask())).kind).toBe('upstream_failed')
-        answer = (socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok')
-        await bodyOf(await ask())
-        await new Promise((resolve) => setImmediate(resolve))
-        block(190)
-        await bodyOf(await ask())
-        expect(upstream.accepted).toBe(3)
+        expect(await connectionsFor(149)).toBe(1)
+        expect(await connectionsFor(150)).toBe(2)
+        nowMs += 600_000
+        expect(await connectionsFor(150)).toBe(1)
+      })
+
+      it('and are closed long after a request was sent on them fail it, and teach nothing', async () => {
+        await use()
+        nowMs += 200
+        closeNext(5_000)
+        expect((await ask({ canResend: true })).status).toBe(200)
+        await clocked.onApplicationShutdown()
+        clocked = new UpstreamClient(() => nowMs)
+        await use()
+        nowMs += 200
+        closeNext(5_001)
+        expect(await failureOf(ask({ canResend: true }))).toMatchObject({ kind: 'upstream_failed' })
+        expect(await connectionsFor(200)).toBe(1)
+      })
+
+      it('are no reason to send again when the first-byte time is over', async () => {
+        await use()
+        closeNext(300)
+        const failure = await failureOf(ask({ canResend: true }, { ...GENEROUS_TIMEOUTS, firstByteMs: 300 }))
+        expect(failure.kind).toBe('upstream_failed')
+        expect(upstream.accepted).toBe(1)
       })
     })
 

@@ -1,7 +1,8 @@
 import type { Readable } from 'node:stream'
-import { Injectable, type OnApplicationShutdown } from '@nestjs/common'
+import { Injectable, type OnApplicationShutdown, Optional } from '@nestjs/common'
 import type { Pool } from 'undici'
 import type { UpstreamTimeouts } from '../config/channel-schema.js'
+import { type Clock, processClock } from '../core/time.js'
 import { connectionPool, type ExchangeOptions } from './connection.js'
 import { withoutEncodings } from './content-encoding.js'
 import { type ExchangeContext, UpstreamExchange, type UpstreamResponse } from './exchange.js'
@@ -34,7 +35,10 @@ export interface UpstreamRequest {
 export class UpstreamClient implements OnApplicationShutdown {
   private readonly pools = new Map<string, Pool>()
 
-  /** `deadlineAtMs` (performance clock) bounds all attempts of a call together. */
+  /** The clock is set by tests only. */
+  constructor(@Optional() private readonly nowMs: Clock = processClock) {}
+
+  /** `deadlineAtMs` (the process's clock) bounds all attempts of a call together. */
   send(
     request: UpstreamRequest,
     target: UpstreamTarget,
@@ -46,7 +50,8 @@ export class UpstreamClient implements OnApplicationShutdown {
       const settle = (response: UpstreamResponse): void => {
         resolve(withoutEncodings(response, context.disconnect))
       }
-      const exchange = new UpstreamExchange(context, deadlineAtMs, target.timeouts.firstByteMs, settle, reject)
+      const { firstByteMs } = target.timeouts
+      const exchange = new UpstreamExchange(context, deadlineAtMs, firstByteMs, settle, reject, this.nowMs)
       const pool = this.poolOf(target)
       const dispatch = (isNewNeeded: boolean): void => {
         pool.dispatch(optionsOf(request, target, exchange, context, isNewNeeded), exchange)
@@ -74,7 +79,7 @@ export class UpstreamClient implements OnApplicationShutdown {
     const { poolKey, origin, timeouts } = target
     const known = this.pools.get(poolKey)
     if (known !== undefined) return known
-    const pool = connectionPool(origin, timeouts.connectMs)
+    const pool = connectionPool(origin, timeouts.connectMs, this.nowMs)
     this.pools.set(poolKey, pool)
     return pool
   }
