@@ -91,7 +91,10 @@ export class ExchangeRecord {
   upstreamRequestId: string | undefined = undefined
 }
 
-/** One attempt of a request on one channel: its own record, which becomes a part of the request's. Times on the performance clock. */
+/**
+ * One attempt of a request on one channel: its own record, which becomes a part of the request's. Times on the performance
+ * clock.
+ */
 export class AttemptRecord extends ExchangeRecord {
   /** When its answer began, or when it failed; absent while neither has happened. */
   endedAtMs: number | undefined = undefined

@@ -161,8 +161,8 @@ export const isRecord = (value: unknown): value is Record<string, unknown> =>
 export const anyRecord: FieldRule = (value, path) => (isRecord(value) ? undefined : wrongType(path, 'an object', value))
 
 /**
- * An object whose named members are judged; members without a rule travel on unjudged. A name that an upstream may take for that of
- * another member, or of one that is read elsewhere (`alsoRead`), is refused.
+ * An object whose named members are judged; members without a rule travel on unjudged. A name that an upstream may take for
+ * that of another member, or of one that is read elsewhere (`alsoRead`), is refused.
  */
 export const record = (members: Readonly<Record<string, FieldRule>>, alsoRead: readonly string[] = []): FieldRule => {
   const names = new MemberNames([...Object.keys(members), ...alsoRead])

@@ -57,7 +57,10 @@ function decodedText(text: string): string {
 /** As much of a path as a line shows, and of a key that stands at its end. */
 const SHOWN_CHARACTERS = 128
 
-/** The path as a log may show it: cut, and without the segments that have a key. A key may have slashes: then nothing of it is shown. */
+/**
+ * The path as a log may show it: cut, and without the segments that have a key. A key may have slashes: then nothing of it
+ * is shown.
+ */
 export function maskedPath(path: string, isKey: KeyTest): string {
   const start = path.slice(0, SHOWN_CHARACTERS + LONGEST_KEY_CHARACTERS)
   const isMasked = new Map<string, boolean>()
@@ -81,8 +84,8 @@ function hasTwoHosts(rawHeaders: readonly string[]): boolean {
 const HOST = 'host'
 
 /**
- * Why a request, its target in origin form, is refused before it is routed: balancers, this process and Express must see one path and
- * one host in it (RFC 9112, section 3.2). `undefined` where nothing is wrong.
+ * Why a request, its target in origin form, is refused before it is routed: balancers, this process and Express must see
+ * one path and one host in it (RFC 9112, section 3.2). `undefined` where nothing is wrong.
  */
 export function requestFault({
   url = '',

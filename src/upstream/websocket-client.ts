@@ -43,8 +43,8 @@ export type HandshakeResponse = { readonly headers: IncomingHttpHeaders } & (
 const MAXIMUM_ERROR_BYTES = 262_144
 
 /**
- * One upgrade, from the connection to its answer. Every ending lets go of both timers, of the listener for the client's disconnect and of
- * the listeners on the socket, but for one: the library throws an error without a listener.
+ * One upgrade, from the connection to its answer. Every ending lets go of both timers, of the listener for the client's
+ * disconnect and of the listeners on the socket, but for one: the library throws an error without a listener.
  */
 class SocketHandshake {
   private isConnected = false

@@ -14,8 +14,8 @@ import {
 } from '../support/upload-server.js'
 
 /**
- * An upstream written in Go takes names without regard to case, and the last of several: what the gateway has judged must be all that
- * such a parser finds.
+ * An upstream written in Go takes names without regard to case, and the last of several: what the gateway has judged must
+ * be all that such a parser finds.
  */
 describe('A name that an upstream may take for another', () => {
   let p1: P1Gateway

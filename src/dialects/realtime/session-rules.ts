@@ -192,7 +192,10 @@ const gaInputAudio = optional(
 const gaAudio = optional(record({ input: gaInputAudio, output: gaOutputAudio }))
 const gaResponseAudio = optional(record({ output: gaOutputAudio }))
 
-/** Read elsewhere, or written when a session is translated to the upstream's dialect: no other spelling of them may stand beside it. */
+/**
+ * Read elsewhere, or written when a session is translated to the upstream's dialect: no other spelling of them may stand
+ * beside it.
+ */
 const BOTH_DIALECTS = [
   ...SESSION_SETTINGS.map(({ beta }) => beta),
   'model',
