@@ -4,7 +4,7 @@ import { keyFault } from '../auth/key.guard.js'
 import type { KeyTable } from '../auth/key-table.js'
 import type { GatewayConfig } from '../config/settings.js'
 import { type Dialect, endpointFor } from '../core/endpoint.js'
-import { attachContext, newRequestId, RequestContext, requestIdOf } from '../core/request-context.js'
+import { attachContext, RequestContext, requestIdOf } from '../core/request-context.js'
 import { settleUsage } from '../core/usage.js'
 import { ERROR_FORMATS } from '../dialects/error-format.js'
 import { AccessLog } from '../observability/access-log.js'
@@ -75,13 +75,16 @@ export function requestStart(parts: RequestStartParts): RequestStart {
   })
 
   /** A key that was sent as an id stands nowhere. */
-  const idOf = (request: IncomingMessage): string => {
-    const id = requestIdOf(request)
-    return hasKey(id, isKey) ? newRequestId() : id
-  }
+  const isSecret = (id: string): boolean => hasKey(id, isKey)
 
   const begin = (request: IncomingMessage, path: string): RequestContext => {
-    const call = new RequestContext(idOf(request), request.method ?? '', path, nowMs(), ENDPOINTS.find(path))
+    const call = new RequestContext(
+      requestIdOf(request, isSecret),
+      request.method ?? '',
+      path,
+      nowMs(),
+      ENDPOINTS.find(path),
+    )
     call.isExplained = settings.current.server.explainHeaders
     attachContext(request, call)
     hooks.begun(call, request)

@@ -73,10 +73,10 @@ let count = 0
 
 export const newRequestId = (): string => `${PREFIX}${(++count).toString(16).padStart(12, '0')}`
 
-/** A caller's own `x-request-id` when it is 1–128 printable characters, otherwise a new one. */
-export function requestIdOf(request: IncomingMessage): string {
+/** A caller's own `x-request-id` when it is 1–128 printable characters without a key (`hasKey`), otherwise a new one. */
+export function requestIdOf(request: IncomingMessage, hasKey?: (id: string) => boolean): string {
   const given = request.headers['x-request-id']
-  return typeof given === 'string' && ACCEPTABLE.test(given) ? given : newRequestId()
+  return typeof given === 'string' && ACCEPTABLE.test(given) && hasKey?.(given) !== true ? given : newRequestId()
 }
 
 /** What the exchanges of one attempt with its upstream tell, filled in by them alone. Times in milliseconds. */

@@ -44,6 +44,9 @@ class IdleLimit {
 }
 
 const CONTINUE = Buffer.from('HTTP/1.1 100')
+/** Of the status, behind the version. */
+const FIRST_DIGIT = 9
+const ONE = 0x31
 const END_OF_HEAD = '\r\n\r\n'
 /** A longer head of an informational answer is left to undici, which refuses it. */
 const MAXIMUM_CONTINUE_BYTES = 16_384
@@ -156,6 +159,11 @@ export class Connection {
   /** What has come of the final answer's head; null while there is none of it. */
   private withoutContinue(chunk: Buffer): Buffer | null {
     this.hasReceived = true
+    // Nearly every answer: a search in native code costs more than all else here.
+    if (this.begun === undefined && chunk.length > FIRST_DIGIT && chunk[FIRST_DIGIT] !== ONE) {
+      this.awaitsHead = false
+      return chunk
+    }
     let bytes = this.begun === undefined ? chunk : Buffer.concat([this.begun, chunk])
     this.begun = undefined
     while (bytes.length > 0) {
