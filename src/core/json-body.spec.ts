@@ -175,7 +175,7 @@ describe('scanJsonObject', () => {
   it('says where each top-level value begins and ends, whatever stands around and inside it', () => {
     const text = ' { "model" : "a\\"b" ,"n":[1,{"x":"}"},","] , "deep":{"model":"inner"}\n, "end":1.0 } '
     const bytes = Buffer.from(text)
-    const values = [...scanJsonObject(bytes)].map(([name, span]) => [
+    const values = [...scanJsonObject(bytes).members].map(([name, span]) => [
       name,
       bytes.toString('utf8', span.valueStart, span.valueEnd),
     ])
@@ -189,7 +189,7 @@ describe('scanJsonObject', () => {
 
   it('counts an even number of backslashes before a quote as the end of the text', () => {
     const bytes = Buffer.from('{"a":"\\\\","b":"\\\\\\"","c":"\\\\\\\\"}')
-    expect([...scanJsonObject(bytes).keys()]).toEqual(['a', 'b', 'c'])
+    expect([...scanJsonObject(bytes).members.keys()]).toEqual(['a', 'b', 'c'])
   })
 })
 
@@ -216,6 +216,23 @@ describe('A JSON body', () => {
     })
     expect(() => scanJsonObject(watched)).toThrow('64 levels')
     expect(reads).toBeLessThan(1000)
+  })
+
+  it.each([
+    ['numbers', '0,'],
+    ['objects', '{},'],
+    ['lists', '[],'],
+    ['texts with commas', '",,,,",'],
+  ])('is refused with more than 65,536 values that are %s', (_name, value) => {
+    const perValue = value.length === 3 ? 2 : 1
+    const body = (count: number): string => `{"a":[${value.repeat(count)}0]}`
+    const most = (65_536 - 3) / perValue
+    expect(JsonBody.parse(Buffer.from(body(Math.floor(most)))).values).toBeLessThanOrEqual(65_536)
+    expect(refusalOf(body(Math.ceil(most) + 1))).toMatchObject({ details: { code: 'json_too_many_values' } })
+  })
+
+  it('of an upstream may have any number of values', () => {
+    expect(JsonBody.parse(Buffer.from(`{"a":[${'0,'.repeat(70_000)}0]}`), 'upstream').values).toBe(70_003)
   })
 
   it('does not count brackets inside texts as levels', () => {

@@ -16,6 +16,8 @@ import {
 const { QUOTE, COLON, COMMA, OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET } = JSON_BYTES
 
 const MAXIMUM_JSON_DEPTH = 64
+/** In JSON of callers, those within others included: a parser takes seconds and gigabytes for the millions that fit into 10 MiB. */
+export const MAXIMUM_JSON_VALUES = 65_536
 
 const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype'])
 /** With quotes. */
@@ -25,10 +27,12 @@ const FORBIDDEN_LENGTHS: ReadonlySet<number> = new Set([...FORBIDDEN_KEYS].map((
  * One pass over the bytes of a JSON object: where its top-level members stand, so that a value can be replaced without
  * rebuilding the rest. Refuses (`invalid_request`) what a parser would quietly accept: more than 64 levels, keys that reach a
  * prototype, and a key that its object has already (what was authorised must be what is sent), below the top level only in
- * bytes of a `caller`. It does not judge syntax: text that is not JSON yields some spans or none, and the parser that runs next
+ * bytes of a `caller`, of whom more than 65,536 values are refused, too. It does not judge syntax: text that is not JSON yields some spans or none, and the parser that runs next
  * refuses it.
  */
-export function scanJsonObject(bytes: Buffer, source: JsonSource = 'caller'): Map<string, MemberSpan> {
+export function scanJsonObject(bytes: Buffer, source: JsonSource = 'caller'): JsonScan {
+  const maximumValues = source === 'caller' ? MAXIMUM_JSON_VALUES : Number.POSITIVE_INFINITY
+  let values = 1
   const members = new Map<string, MemberSpan>()
   const nested = source === 'caller' ? new NestedKeys(bytes) : undefined
   let depth = 0
@@ -60,15 +64,24 @@ export function scanJsonObject(bytes: Buffer, source: JsonSource = 'caller'): Ma
       member = { name, keyStart, keyEnd, valueStart: afterSpace(bytes, colon + 1) }
     } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
       if (++depth > MAXIMUM_JSON_DEPTH) throw tooDeep()
+      if (++values > maximumValues) throw tooManyValues()
       nested?.open(depth)
     } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
       if (depth === 1) closeMember(position)
       depth--
-    } else if (byte === COMMA && depth === 1) {
-      closeMember(position)
+    } else if (byte === COMMA) {
+      if (++values > maximumValues) throw tooManyValues()
+      if (depth === 1) closeMember(position)
     }
   }
-  return members
+  return { members, values }
+}
+
+interface JsonScan {
+  /** Of the top level, by their names. */
+  readonly members: Map<string, MemberSpan>
+  /** At all levels: about twice as many as there are. */
+  readonly values: number
 }
 
 /** Whose JSON it is: a caller's is checked by the gateway and read by an upstream, which may read it otherwise. */
@@ -170,6 +183,11 @@ const tooDeep = (): GatewayError =>
     code: 'json_too_deep',
   })
 
+const tooManyValues = (): GatewayError =>
+  new GatewayError('invalid_request', `The request body holds more than ${MAXIMUM_JSON_VALUES} values.`, {
+    code: 'json_too_many_values',
+  })
+
 /** What an edit does to one top-level member: `undefined` removes it, text (JSON) replaces or appends it. */
 export type JsonEdits = Readonly<Record<string, string | undefined>>
 
@@ -183,43 +201,49 @@ export class JsonBody<Fields extends object = Record<string, unknown>> {
   private constructor(
     readonly bytes: Buffer,
     readonly fields: Fields,
-    private readonly members: ReadonlyMap<string, MemberSpan>,
+    private readonly scan: JsonScan,
   ) {}
+
+  /** An upper bound of the values it holds, those within others included. */
+  get values(): number {
+    return this.scan.values
+  }
 
   /** Throws `invalid_request` for anything but one well-formed UTF-8 JSON object within the gateway's JSON rules. */
   static parse(bytes: Buffer, source: JsonSource = 'caller'): JsonBody {
     if (!isUtf8(bytes)) throw new GatewayError('invalid_request', 'The request body is not valid UTF-8.', INVALID_JSON)
-    const members = scanJsonObject(bytes, source)
-    return new JsonBody(bytes, parseObject(bytes), members)
+    const scan = scanJsonObject(bytes, source)
+    return new JsonBody(bytes, parseObject(bytes), scan)
   }
 
   /** The same body once its fields have been checked against a DTO. */
   as<Checked extends object>(fields: Checked): JsonBody<Checked> {
-    return new JsonBody(this.bytes, fields, this.members)
+    return new JsonBody(this.bytes, fields, this.scan)
   }
 
   /** The caller's bytes with only the named members changed; all other bytes, their order and spelling stay. */
   edited(edits: JsonEdits): Buffer {
+    const { members } = this.scan
     const removed = new Set<MemberSpan>()
     const cuts: Cut[] = []
     let appended = ''
     for (const [name, text] of Object.entries(edits)) {
-      const span = this.members.get(name)
+      const span = members.get(name)
       if (span === undefined) appended += text === undefined ? '' : `,${JSON.stringify(name)}:${text}`
       else if (text === undefined) removed.add(span)
       else cuts.push({ start: span.valueStart, end: span.valueEnd, text })
     }
-    if (removed.size > 0) cuts.push(...removalOf([...this.members.values()], (member) => removed.has(member)))
+    if (removed.size > 0) cuts.push(...removalOf([...members.values()], (member) => removed.has(member)))
     if (appended !== '') {
-      const end = [...this.members.values()].at(-1)?.valueEnd ?? this.bytes.indexOf('{') + 1
-      cuts.push({ start: end, end, text: removed.size === this.members.size ? appended.slice(1) : appended })
+      const end = [...members.values()].at(-1)?.valueEnd ?? this.bytes.indexOf('{') + 1
+      cuts.push({ start: end, end, text: removed.size === members.size ? appended.slice(1) : appended })
     }
     return splice(this.bytes, cuts)
   }
 
   /** The text of one top-level value as the caller spelled it. */
   textOf(name: string): string | undefined {
-    const span = this.members.get(name)
+    const span = this.scan.members.get(name)
     return span === undefined ? undefined : this.bytes.toString('utf8', span.valueStart, span.valueEnd)
   }
 }

@@ -133,17 +133,6 @@ export function elementSpans(bytes: Buffer): Span[] | undefined {
   return undefined
 }
 
-/** Whether the JSON holds more than so many values, those within others included; looks no further than that. */
-export function hasMoreValuesThan(bytes: Buffer, maximum: number): boolean {
-  let values = 1
-  for (let position = 0; position < bytes.length; position++) {
-    const byte = bytes[position]
-    if (byte === QUOTE) position = closingQuote(bytes, position + 1)
-    else if ((byte === COMMA || byte === OPEN_BRACE || byte === OPEN_BRACKET) && ++values > maximum) return true
-  }
-  return false
-}
-
 /** Whether the bytes `[start, end)` are exactly this ASCII text. */
 export function isAt(bytes: Buffer, start: number, end: number, text: string): boolean {
   if (end - start !== text.length) return false

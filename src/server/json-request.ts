@@ -7,7 +7,7 @@ import { DtoCheck } from '../core/dto.js'
 import { GatewayError } from '../core/errors.js'
 import { JsonBody } from '../core/json-body.js'
 import { contextOf, type RequestContext } from '../core/request-context.js'
-import { assertReadable, readBody } from './read-body.js'
+import { assertReadable, memoryFull, readBody } from './read-body.js'
 
 /** A request and the response that answers it. */
 export interface Exchange {
@@ -59,12 +59,18 @@ function jsonBodyPipe<Dto extends object>(
       const call = contextOf(request)
       const read = readBody(request, response, { maximumBytes, timeoutMs })
       const body = JsonBody.parse(Buffer.isBuffer(read) ? read : await received(read, call))
+      if (body.values > FREE_VALUES && call.memory?.take(body.values * VALUE_BYTES) === false) throw memoryFull()
       const fields = this.check.accepts(body.fields) ? (body.fields as Dto) : await this.check.assert(body.fields)
       return { body: body.as(droppedFields.length === 0 ? fields : { ...fields, ...droppedValues }), call }
     }
   }
   return mixin(JsonBodyPipe)
 }
+
+/** Nearly all bodies have fewer, and take little more memory parsed than their bytes do. */
+const FREE_VALUES = 1_024
+/** What the parser takes for an empty list, or for a member with its name. */
+const VALUE_BYTES = 64
 
 /** A body that is not there yet, and how long it took. */
 async function received(arriving: Promise<Buffer>, call: RequestContext): Promise<Buffer> {

@@ -426,6 +426,24 @@ describe('bytes in flight', () => {
       for (const other of ['b', 'bearer-of-b']) expect((await chat(other, 1_000_000)).status).toBe(200)
     })
 
+    it('are for a body of many values those that it takes once it is parsed', async () => {
+      stall('b', 'content-length: 300000', 10)
+      await eventually(() => bytes() === STEP_BYTES)
+      const lists = (count: number) =>
+        sendRaw(gateway.url, {
+          path: '/v1/chat/completions',
+          headers: { authorization: 'Bearer a' },
+          body: `{"model":"m","messages":[{"role":"user","content":"x"}],"lists":[${'[],'.repeat(count)}[]]}`,
+        })
+      // 90 KB, but two megabytes and more of empty lists: more than the share of one caller.
+      const refused = await lists(30_000)
+      expect([refused.status, refused.headers['retry-after']]).toEqual([503, '5'])
+      expect((await lists(10_000)).status).toBe(200)
+      // 65,536 values are the most: an object, a list, and two for each list in it.
+      expect((await lists(32_800)).text).toContain('json_too_many_values')
+      await eventually(() => bytes() === STEP_BYTES)
+    })
+
     it.each([
       ['a', 'b'],
       ['bearer-of-a', 'bearer-of-b'],

@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer'
 import { decodedLength, isStrictBase64, TextSpan } from '../../core/base64.js'
 import { GatewayError, quoted } from '../../core/errors.js'
-import { scanJsonObject } from '../../core/json-body.js'
+import { MAXIMUM_JSON_VALUES, scanJsonObject } from '../../core/json-body.js'
 import { MemberNames } from '../../core/member-names.js'
-import { FrameScan, hasMoreValuesThan, isAt, type MemberSpan } from '../../core/json-spans.js'
+import { FrameScan, isAt, type MemberSpan } from '../../core/json-spans.js'
 import {
   fieldError,
   type FieldRule,
@@ -195,15 +195,12 @@ type Fields = Readonly<Record<string, unknown>>
 
 const MAXIMUM_AUDIO_BYTES = 15 * 1024 * 1024
 
-/** Limit of JSON values: a parser takes seconds and half a gigabyte for the millions that fit into one message. */
-const MAXIMUM_VALUES = 65_536
-
 /** Messages for JSON that is refused although a parser accepts it. */
 const UNREADABLE: Readonly<Record<string, string>> = {
   duplicate_key: 'A key stands twice in the event.',
   forbidden_key: 'The event holds a key that is not allowed.',
-  invalid_event: `The event holds more than ${MAXIMUM_VALUES} values.`,
   json_too_deep: 'The event is nested deeper than 64 levels.',
+  json_too_many_values: `The event holds more than ${MAXIMUM_JSON_VALUES} values.`,
 }
 
 export const isEventRefusal = (checked: ClientEvent | EventRefusal): checked is EventRefusal => !('frame' in checked)
@@ -235,9 +232,6 @@ export function checkClientEvent(
 /** Throws for anything but one UTF-8 JSON object within the gateway's JSON rules. */
 function fieldsOf(frame: Buffer): Fields {
   if (!isUtf8(frame)) throw new SyntaxError('The frame is not UTF-8.')
-  if (hasMoreValuesThan(frame, MAXIMUM_VALUES)) {
-    throw new GatewayError('invalid_request', 'The frame holds too many values.', { code: 'invalid_event' })
-  }
   scanJsonObject(frame)
   const value: unknown = JSON.parse(frame.toString())
   if (!isRecord(value)) throw new SyntaxError('The frame is not an object.')
