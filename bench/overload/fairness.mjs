@@ -17,12 +17,12 @@ const MODEST_PER_SECOND = 5
 const SERVED_SHARE = 0.99
 const P99_MS = 250
 
-/** Kept alive, opened before the flood. */
+/** Kept alive, as SDKs have them, for every other request; the rest have connections of their own. */
 const MODEST_CONNECTIONS = 4
 
 const FLOOD_FACTOR = 10
 /** Such a request costs twenty times as much as its refusal; a chat of 1 KB eight times: ten times its capacity cannot even be refused. */
-const MIX = process.env.MIX ?? 'mixed'
+const MIX = 'mixed'
 const CALLERS = 64
 const MODEST_MODEL = 'bench-modest'
 const MODEST_KEY = 'the-key-of-the-other-caller-of-this-bench'
@@ -83,11 +83,7 @@ export class FairnessRun {
 
   async #measure({ name, connections, depth, key }, capacity, port, way, localAddress) {
     const durationMs = this.plan.floodMs
-    // As SDKs have them; how long new connections wait is the kernel's queue (docs/overload.md, Connections).
     const agent = new Agent({ keepAlive: true, maxSockets: MODEST_CONNECTIONS })
-    await Promise.all(
-      Array.from({ length: MODEST_CONNECTIONS }, () => ask({ agent, port, localAddress }, performance.now())),
-    )
     const flood = startFlood({
       ...{ port, connections, depth, durationMs: durationMs + 3_000, ratePerSecond: FLOOD_FACTOR * capacity },
       requests: MIXES[MIX].map((kind) => requestText(kind, port, key)),
@@ -192,7 +188,7 @@ async function askAtRate(target, durationMs) {
   for (let index = 0; index < asked; index++) {
     const dueMs = startMs + (index * 1000) / MODEST_PER_SECOND
     await new Promise((resolve) => setTimeout(resolve, Math.max(0, dueMs - performance.now())))
-    outcomes.push(ask(target, dueMs))
+    outcomes.push(ask(index % 2 === 0 ? target : { ...target, agent: false }, dueMs))
   }
   const answers = await Promise.all(outcomes)
   target.agent.destroy()

@@ -373,6 +373,22 @@ describe('loop load', () => {
       expect([load.isShedding, load.delayMs]).toEqual([false, 405])
     })
 
+    it('of one caller may have long turns, of several callers turns half as long', () => {
+      turns(20, 10, 0, 90)
+      expect(load.isShedding).toBe(false)
+      load.admits(nowMs, { keyId: 'other' })
+      turns(20, 10, 0, 40)
+      expect(load.isShedding).toBe(false)
+      turns(20, 10, 0, 90)
+      expect(load.isShedding).toBe(true)
+    })
+
+    it('of several callers admits no burst that makes a turn long, of one caller four times as many', () => {
+      load.admits(nowMs, { keyId: 'other' })
+      turn(1)
+      expect(turn(512, 1)).toBe(128)
+    })
+
     it('is looked at fifty times a second, and with a low watermark more often', () => {
       expect(load.intervalMs).toBe(20)
       expect(new EventLoopLoad(() => ({ loopDelayHighMs: 25, loopDelayLowMs: 5 }), 0).intervalMs).toBe(5)

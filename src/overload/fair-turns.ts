@@ -34,6 +34,10 @@ class Recent {
   readonly #used = new Map<string, number>()
   part = 0
 
+  get names(): number {
+    return this.#used.size
+  }
+
   get sum(): number {
     let sum = 0
     for (const amount of this.#used.values()) sum += amount
@@ -77,6 +81,11 @@ export class FairTurns {
   #keyTurns = LEAST_PER_TICK
   #memberTurns = LEAST_PER_TICK
   #tickedAtMs = 0
+
+  /** Whether more than one caller was admitted in the last seconds. */
+  get isShared(): boolean {
+    return this.#keys.names > 1 || this.#members.names > 1
+  }
 
   /** Notes an admission. */
   count({ keyId, member }: Sharer): void {

@@ -10,6 +10,7 @@ import {
 import { Duplex } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import fc from 'fast-check'
+import { eventually } from '../../test/support/eventually.js'
 import { callerHeadersOf } from './caller-resolver.js'
 import {
   FastReject,
@@ -87,6 +88,25 @@ describe('fast reject of a connection', () => {
       expect(await ask()).toMatch(/served$/)
       door.isFull = true
       expect(await ask()).toBe(REFUSED)
+    })
+
+    it('is answered at the end of the turn, so that it cannot ask again in it', async () => {
+      const before = accepted.bytesWritten
+      accepted.emit('data', Buffer.from(REQUEST))
+      await Promise.resolve()
+      expect([door.judged, accepted.bytesWritten]).toEqual([1, before])
+      await new Promise(setImmediate)
+      expect(accepted.bytesWritten).toBe(before + REFUSED.length)
+    })
+
+    it('has its answers in order when more comes before the end of the turn', async () => {
+      const received: string[] = []
+      client.on('data', (chunk) => received.push(String(chunk)))
+      accepted.emit('data', Buffer.from(REQUEST))
+      door.isFull = false
+      accepted.emit('data', Buffer.from(REQUEST))
+      await eventually(() => received.join('').endsWith('served'))
+      expect(received.join('').match(/HTTP\/1.1 \d+/g)).toEqual(['HTTP/1.1 503', 'HTTP/1.1 200'])
     })
 
     it('goes to the server for good once nothing is refused any more', async () => {

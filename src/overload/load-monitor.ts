@@ -118,12 +118,17 @@ interface EventLoopWatermarks {
 
 /** Requests that a turn admits whatever it has lasted: neither one slow piece of work nor a burst is an overload. */
 const FREE_IN_CALM = 512
+/** The same with several callers, of whom each waits for the turns that another one makes long. */
+const FREE_WHEN_SHARED = 128
 /** The same while requests are refused: a trickle, by which the process sees whether it can work again. */
 const FREE_IN_SHEDDING = 1
 
 /** Turns above the high watermark for so long, and so many in a row, are an overload, whatever it comes from. */
 const SLOW_MS = 1_000
 const SLOW_TURNS = 5
+
+/** Of the high watermark, with several callers. */
+const SHARED_PART = 0.5
 
 /** Refusing ends after a time in which hardly anything was refused. */
 const WINDOW_MS = 1_000
@@ -147,7 +152,8 @@ const SHEDDING_INTERVAL_MS = 1
  * Judges by the event loop whether a new request can still be served promptly. One turn of the loop takes every socket that is
  * ready, so under too many requests the turns become longer and longer, and everybody waits for whole turns. When they stay above
  * the high watermark, or a burst is too large for one turn, new requests have a budget of each turn: those that come while it is
- * used up are refused, but for callers that had less than their part (`FairTurns`). The budget shrinks while turns last longer
+ * used up are refused, but for callers that had less than their part (`FairTurns`). With several callers half the high watermark
+ * counts: a caller alone waits for itself. The budget shrinks while turns last longer
  * than the high watermark, for instance by streams that were admitted before, and grows while they are below the low one. A turn
  * is only as long as the process worked in it: one that waited for a processor others had does not work faster by refusing. All
  * times are on one clock, in milliseconds.
@@ -163,6 +169,7 @@ export class EventLoopLoad {
   #refusedInWindow = 0
   #workedInWindowMs = 0
   #budgetMs: number
+  #free = FREE_IN_CALM
   #isShedding = false
   #delayMs = 0
   readonly #turns = new FairTurns()
@@ -193,8 +200,7 @@ export class EventLoopLoad {
 
   /** Whether this turn has room for one more request, of a caller that may go before others. */
   admits(nowMs: number, sharer: Sharer): boolean {
-    const isFree = this.#admitted < (this.#isShedding ? FREE_IN_SHEDDING : FREE_IN_CALM)
-    const isUsedUp = !isFree && nowMs - this.#turnStartedAtMs > this.#budgetMs
+    const isUsedUp = this.#admitted >= this.#free && nowMs - this.#turnStartedAtMs > this.#budgetMs
     if (isUsedUp && !this.#turns.takesTurn(sharer)) {
       this.#refused++
       return false
@@ -210,11 +216,14 @@ export class EventLoopLoad {
     this.#delayMs = Math.max(0, nowMs - this.#turnStartedAtMs - sleptMs)
     this.#workedInWindowMs += workedMs
     this.#turns.tick(nowMs)
-    this.#noteTurn(Math.min(this.#delayMs, workedMs) > loopDelayHighMs)
+    const { isShared } = this.#turns
+    const slowMs = isShared ? loopDelayHighMs * SHARED_PART : loopDelayHighMs
+    this.#noteTurn(Math.min(this.#delayMs, workedMs) > slowMs)
     const isSlow = this.#slowTurns >= SLOW_TURNS && this.#slowMs >= SLOW_MS
     if (this.#refused > 0 || isSlow) this.#shed(nowMs, loopDelayLowMs)
     if (this.#isShedding) this.#adapt(nowMs, loopDelayLowMs)
-    if (!this.#isShedding) this.#budgetMs = loopDelayHighMs
+    if (!this.#isShedding) this.#budgetMs = slowMs
+    this.#free = this.#isShedding ? FREE_IN_SHEDDING : isShared ? FREE_WHEN_SHARED : FREE_IN_CALM
     this.#turnStartedAtMs = nowMs
     this.#admitted = 0
     this.#refused = 0

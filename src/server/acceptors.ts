@@ -6,7 +6,7 @@ import type { UpgradableServer } from './upgrade.js'
  * new connections, those of health checks too, wait for seconds in the kernel's queue. So many handles of the same socket accept as
  * many in a turn. Each costs every new connection 2 µs, in vain when there is no other connection to accept.
  */
-const HANDLES = 8
+const HANDLES = 32
 
 /** A Node process that does nothing else has returned the handles by then, also on a busy machine. */
 const RETURN_LIMIT_MS = 30_000

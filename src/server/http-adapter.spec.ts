@@ -348,7 +348,7 @@ describe('A server with further handles of its socket', () => {
   })
 
   it('accepts several connections in one turn of the event loop, and serves all', async () => {
-    expect(await acceptMore(server)).toBe(8)
+    expect(await acceptMore(server)).toBe(32)
     let turn = 0
     const turns: number[] = []
     const next = (): void => {
