@@ -1,9 +1,9 @@
 import { createReadStream, createWriteStream } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { StringDecoder } from 'node:string_decoder'
 import { isNativeError } from 'node:util/types'
 import { createGunzip, createGzip } from 'node:zlib'
 import { hasCode } from '../core/errors.js'
@@ -71,7 +71,15 @@ export async function writeBackup(source: RowSource, file: string, onProgress: O
   return result()
 }
 
-const text = (line: Line): string => `${JSON.stringify(line)}\n`
+/** What some readers take for ends of lines, as those of Node from version 24 on. */
+const OTHER_LINE_ENDS = /[\u2028\u2029]/g
+
+/** Throws where the reader would refuse the line: a backup that cannot be read is none. */
+function text(line: Line): string {
+  const json = JSON.stringify(line).replace(OTHER_LINE_ENDS, (end) => (end === '\u2028' ? '\\u2028' : '\\u2029'))
+  if (json.length <= LONGEST_LINE_CHARACTERS) return `${json}\n`
+  throw new StoreUnusable('A row of the store is too large for a backup: it takes more than 256 million characters.')
+}
 
 const isFull = (error: unknown): boolean => hasCode(error, 'ENOSPC') || hasCode(error, 'EDQUOT')
 
@@ -163,22 +171,45 @@ async function* pagesOf(file: string): AsyncGenerator<Page> {
 async function* linesOf(file: string): AsyncGenerator {
   const bytes = createReadStream(file).on('error', (error) => unpacked.destroy(error))
   const unpacked = bytes.pipe(createGunzip())
-  // An error of the stream would not reach who reads the lines.
-  const failed = new Promise<never>((_, reject) => unpacked.once('error', reject))
-  failed.catch(() => undefined)
-  const lines = createInterface({ input: unpacked, crlfDelay: Number.POSITIVE_INFINITY })[Symbol.asyncIterator]()
+  let number = 0
   try {
-    for (let number = 1; ; number += 1) {
-      const next = await Promise.race([lines.next(), failed]).catch((error: unknown) => {
-        throw unreadable(file, error)
-      })
-      if (next.done === true) return
-      yield parsed(next.value, file, number)
+    for await (const line of splitLines(unpacked)) {
+      number += 1
+      yield parsed(line, file, number)
     }
+  } catch (error) {
+    throw error instanceof StoreUnusable ? error : unreadable(file, error)
   } finally {
     bytes.destroy()
     unpacked.destroy()
   }
+}
+
+/** Pages have 8 MiB of rows, or one row; quotes and the like take up to six times as much in JSON. */
+const LONGEST_LINE_CHARACTERS = 256 * 1024 * 1024
+
+/** The lines of UTF-8, ended by LF alone, which the last one may lack. One line at a time is held. */
+export async function* splitLines(
+  chunks: AsyncIterable<Buffer>,
+  longest = LONGEST_LINE_CHARACTERS,
+): AsyncGenerator<string> {
+  const decoder = new StringDecoder('utf8')
+  let begun: string[] = []
+  let length = 0
+  for await (const chunk of chunks) {
+    const pieces = decoder.write(chunk).split('\n')
+    for (const [at, piece] of pieces.entries()) {
+      begun.push(piece)
+      length += piece.length
+      if (length > longest) throw new RangeError(`a line has more than ${longest} characters`)
+      if (at === pieces.length - 1) break
+      yield begun.join('')
+      begun = []
+      length = 0
+    }
+  }
+  const last = begun.join('') + decoder.end()
+  if (last !== '') yield last
 }
 
 /** What V8 says of wrong JSON would quote a row. */
@@ -194,6 +225,7 @@ function unreadable(file: string, error: unknown): StoreUnusable {
   if (hasCode(error, 'ENOENT')) return new StoreUnusable(`There is no file ${file}.`)
   if (hasCode(error, 'Z_BUF_ERROR')) return damaged(file, 'it breaks off before its end', error)
   const why = isNativeError(error) ? error.message : String(error)
+  if (error instanceof RangeError) return damaged(file, why, error)
   if (!hasCode(error, 'Z_DATA_ERROR')) return new StoreUnusable(`${file} cannot be read: ${why}.`, { cause: error })
   const isOther = why === 'incorrect header check'
   return damaged(file, isOther ? 'it is not compressed with gzip' : `its compressed bytes were changed (${why})`, error)

@@ -23,7 +23,7 @@ const ROWS = [
   `insert into task (id, kind, owner_id, channel_id, model, state, upstream_task_id, upstream_external_id, object,
      callback_token, next_poll_at_ms, locked_until_ms, created_at_ms, updated_at_ms, deadline_at_ms)
    select 'task-' || n, 'text2video', 'team', 'v', '', (array['succeed', 'submitted'])[1 + n % 2], 'up-' || n, 'gw-' || n,
-     case when n % 3 > 0 then E'{"a": "\\\\"ü,()\\n\\\\\\\\ \\'", "big": 12345678901234567890}' end, 'token-' || n, n, 9e15, n, n, n
+     case when n % 3 > 0 then E'{"a": "\\\\"ü\u2028,()\\n\\\\\\\\ \\'", "big": 12345678901234567890}' end, 'token-' || n, n, 9e15, n, n, n
    from generate_series(1, 300) n`,
   `insert into callback_delivery (webhook_id, task_id, owner_id, url, host, body, created_at_ms, locked_until_ms)
    select 'msg-' || n, 'task-' || n, 'team', 'https://x.example', 'x.example', '{}', n, 9e15 from generate_series(1, 300) n`,
