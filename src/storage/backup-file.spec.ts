@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
@@ -53,6 +53,33 @@ describe('a backup file', () => {
     await writeFile(file, gzipSync(text.replaceAll('\\u2028', '\u2028').replaceAll('\\u2029', '\u2029')))
     const backup = await readBackup(file, ignore)
     expect(await all(backup.pages())).toEqual([{ table: 'task', rows: ROWS }])
+  })
+
+  it('is whole where two are written under one name, and the later one is refused', async () => {
+    const race = await Promise.allSettled([1, 2].map(() => writeBackup(source(onePage), file, ignore)))
+    expect(race.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+    expect(race.find(({ status }) => status === 'rejected')).toMatchObject({
+      reason: { name: 'StoreUnusable', message: `${file} is there already: a backup is written to a new file.` },
+    })
+    expect(await readdir(folder)).toEqual(['a.backup'])
+    expect(await all((await readBackup(file, ignore)).pages())).toEqual([{ table: 'task', rows: ROWS }])
+  })
+
+  it('replaces no file that came under its name while it was written', async () => {
+    async function* late(): AsyncGenerator<Page> {
+      await writeFile(file, 'precious')
+      yield* onePage()
+    }
+    await expect(writeBackup(source(late), file, ignore)).rejects.toThrow('is there already')
+    expect(await readFile(file, 'utf8')).toBe('precious')
+    expect(await readdir(folder)).toEqual(['a.backup'])
+  })
+
+  it('is written although a killed process has left a part of one', async () => {
+    await writeFile(`${file}.part`, 'left behind')
+    await writeBackup(source(onePage), file, ignore)
+    expect(await all((await readBackup(file, ignore)).pages())).toEqual([{ table: 'task', rows: ROWS }])
+    expect(await readFile(`${file}.part`, 'utf8')).toBe('left behind')
   })
 })
 

@@ -1,5 +1,6 @@
+import { randomUUID } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
-import { rename, rm } from 'node:fs/promises'
+import { open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -41,8 +42,9 @@ const COMPRESSION = { level: 4 }
 
 /** Writes a backup; under its name, and on the disk, once it is whole. Refuses a name that is taken. */
 export async function writeBackup(source: RowSource, file: string, onProgress: OnProgress): Promise<Sums> {
-  const part = `${file}.part`
-  if (await exists(file)) throw new StoreUnusable(`${file} is there already: a backup is written to a new file.`)
+  if (await exists(file)) throw taken(file)
+  // Of this run alone: another one may write under the same name, or was killed and has left a part.
+  const part = `${file}.part-${randomUUID()}`
   const sums = new Map(Object.keys(source.shapes).map((table) => [table, new RowSum()]))
   const result = (): Sums => Object.fromEntries([...sums].map(([table, sum]) => [table, sum.value]))
   async function* lines(): AsyncGenerator<string> {
@@ -60,15 +62,28 @@ export async function writeBackup(source: RowSource, file: string, onProgress: O
     await pipeline(
       Readable.from(lines()),
       createGzip(COMPRESSION),
-      createWriteStream(part, { mode: 0o600, flush: true }),
+      createWriteStream(part, { flags: 'wx', mode: 0o600, flush: true }),
     )
-    await rename(part, file)
+    await giveName(part, file)
     await syncPath(dirname(file))
   } catch (error) {
     await rm(part, { force: true })
     throw isFull(error) ? new StoreUnusable(`The disk of ${file} is full; nothing was kept of the backup.`) : error
   }
   return result()
+}
+
+const taken = (file: string): StoreUnusable =>
+  new StoreUnusable(`${file} is there already: a backup is written to a new file.`)
+
+/** `rename` would replace what is there: the name is taken first, on every kind of disk, as not all know links. */
+async function giveName(part: string, file: string): Promise<void> {
+  try {
+    await (await open(file, 'wx', 0o600)).close()
+  } catch (error) {
+    throw hasCode(error, 'EEXIST') ? taken(file) : error
+  }
+  await rename(part, file)
 }
 
 /** What some readers take for ends of lines, as those of Node from version 24 on. */
