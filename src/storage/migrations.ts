@@ -62,8 +62,9 @@ const tooNew = (name: string, cause?: unknown): StoreUnusable =>
     { cause },
   )
 
-/** What migrations make. */
+/** Migrations, and what they make. */
 export interface Made {
+  readonly migrations: readonly string[]
   readonly tables: readonly string[]
   readonly functions: readonly string[]
 }
@@ -77,7 +78,7 @@ export async function knownMigrations(applied?: readonly string[]): Promise<Made
   const text = names.map((name) => texts.get(name)).join('\n')
   const made = (what: string): readonly string[] =>
     [...text.matchAll(new RegExp(`^create ${what} (\\w+)`, 'gm'))].map(([, name = '']) => name)
-  return { tables: made('table'), functions: made('function') }
+  return { migrations: names, tables: made('table'), functions: made('function') }
 }
 
 const migratorOf = (queries: Kysely<DatabaseSchema>): Migrator =>

@@ -17,6 +17,7 @@ import {
   type Sum,
   tablesOf,
 } from './store-tables.js'
+import { dropAll, refuseForeign, refuseRows, type StoreTarget } from './store-target.js'
 
 /** The columns of each table, which are to be the same where the rows go. */
 export type Shapes = Readonly<Record<string, readonly string[]>>
@@ -92,7 +93,7 @@ const SOURCE = 'source'
  */
 export async function fillStore(
   source: RowSource,
-  target: { readonly name: string; readonly queries: Queries },
+  target: StoreTarget,
   isRestart: boolean,
   onProgress: OnProgress,
 ): Promise<Sums> {
@@ -131,17 +132,15 @@ async function lock(queries: Queries, name: string): Promise<void> {
   throw new StoreUnusable(`Another process is filling the store in ${name}.`)
 }
 
-async function begin(
-  source: RowSource,
-  { name, queries }: { readonly name: string; readonly queries: Queries },
-  isRestart: boolean,
-): Promise<Filling> {
+async function begin(source: RowSource, target: StoreTarget, isRestart: boolean): Promise<Filling> {
+  const { name, queries } = target
+  const known = await knownMigrations()
+  await refuseForeign(target, known)
   const isHalf = await isHalfFilled(queries)
   if (isHalf && !isRestart) return resumed(source, name, queries)
-  const known = await knownMigrations()
-  if (!isHalf) await refuseRows(queries, name, known.tables)
-  await tryRows(source, queries, known)
-  await queries.transaction().execute((transaction) => dropAll(transaction, known))
+  if (!isHalf) await refuseRows(target, known)
+  await tryRows(source, target, known)
+  await queries.transaction().execute((transaction) => dropAll({ name, queries: transaction }, known))
   await migrateTo(queries, source.migrations)
   await queries.transaction().execute(async (transaction) => {
     await sql`create table ${sql.table(FILLING)} (name text primary key, value text not null)`.execute(transaction)
@@ -167,32 +166,21 @@ async function resumed(source: RowSource, target: string, queries: Queries): Pro
   return { source: begun, done: new Map([...states].map(([name, value]) => [name, Number(value)])) }
 }
 
-async function refuseRows(queries: Queries, name: string, tables: readonly string[]): Promise<void> {
-  for (const table of await tablesOf(queries, tables)) {
-    const { rows } = await sql`select from ${sql.table(table.name)} limit 1`.execute(queries)
-    if (rows.length === 0) continue
-    throw new StoreUnusable(`The store in ${name} is not empty (${table.name}): only an empty one can be filled.`)
-  }
-}
-
 /** Makes the tables that the source needs in a transaction of which nothing is kept, and lets it look at them. */
-async function tryRows({ migrations, shapes, assertFits }: RowSource, queries: Queries, known: Made): Promise<void> {
+async function tryRows(
+  { migrations, shapes, assertFits }: RowSource,
+  { name, queries }: StoreTarget,
+  known: Made,
+): Promise<void> {
   if (assertFits === undefined) return
   const trial = await queries.startTransaction().execute()
   try {
-    await dropAll(trial, known)
+    await dropAll({ name, queries: trial }, known)
     await applyMigrations(trial, migrations)
     await assertFits(trial, await tablesOf(trial, Object.keys(shapes)))
   } finally {
     await trial.rollback().execute()
   }
-}
-
-/** The tables may be of a newer version than the source; without rows they are made anew, of the source's. */
-async function dropAll(queries: Queries, known: Made) {
-  const names = [...known.tables, 'migration', 'migration_lock', FILLING]
-  for (const name of names) await sql`drop table if exists ${sql.table(name)} cascade`.execute(queries)
-  for (const name of known.functions) await sql`drop function if exists ${sql.table(name)} cascade`.execute(queries)
 }
 
 function assertShapes(source: RowSource, tables: readonly StoreTable[]): void {

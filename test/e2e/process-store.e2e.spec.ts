@@ -240,6 +240,68 @@ describe('npm run store', () => {
     expect(await contents({ directory: full })).toEqual(expected)
   })
 
+  describe('A target with something of others under a name of the gateway', () => {
+    const STORE = `create table migration (name varchar(255) primary key, timestamp varchar(255) not null);
+      insert into migration values ('0001-tasks', 'once')`
+    const restored = async (url: string, isRestart: boolean): Promise<unknown> => {
+      const settings = { configured: { url }, adminKey: () => '', onProgress: () => undefined }
+      const command = { name: 'copy', from: { directory: full }, to: { url }, isRestart } as const
+      return runStoreCommand(command, settings).catch((thrown: unknown) => thrown)
+    }
+
+    it.each<[what: string, statements: string, why: string]>([
+      ['a table of other migrations', 'create table migration (id int); insert into migration values (7)', 'migration'],
+      ['migrations of another name', STORE.replace('0001-tasks', '2020-shop'), 'migration (2020-shop)'],
+      ['a table of the migrations’ lock', 'create table migration_lock (shop text)', 'migration_lock'],
+      ['a table of tasks, even without rows', 'create table task (shop text)', 'task'],
+      [
+        'a table of tasks beside a store of an earlier version',
+        `${STORE}; create table api_key (shop text)`,
+        'api_key',
+      ],
+      ['a view of tasks', 'create view task as select 7 as shop', 'task'],
+      ['a table of a filling', 'create table store_filling (shop text)', 'store_filling'],
+      [
+        'a function',
+        `create function add_usage_to_hours() returns int language sql as 'select 7'`,
+        'add_usage_to_hours',
+      ],
+    ])('%s is refused, and nothing of it is touched', async (_what, statements, why) => {
+      const url = await postgres.emptyDatabase()
+      const client = new pg.Client(url)
+      await client.connect()
+      await client.query(statements)
+      const things = `select relname, relkind, oid from pg_class where relnamespace = 'public'::regnamespace
+        union all select proname, 'f', oid from pg_proc where pronamespace = 'public'::regnamespace order by 1`
+      const before = (await client.query(things)).rows
+      const refusal = { name: 'StoreUnusable', message: expect.stringContaining(`has ${why}, which is not`) as unknown }
+      for (const isRestart of [false, true]) expect(await restored(url, isRestart)).toMatchObject(refusal)
+      expect((await client.query(things)).rows).toEqual(before)
+      await client.end()
+    })
+
+    it('a schema behind that of the target is left alone', async () => {
+      const url = await postgres.emptyDatabase()
+      const client = new pg.Client(url)
+      await client.connect()
+      await client.query(`create schema postgres; create table public.task (shop text)`)
+      expect(await restored(url, false)).toMatchObject({ message: expect.stringContaining('has task, which is not') })
+      expect((await client.query('select from public.task')).rowCount).toBe(0)
+      await client.end()
+    })
+
+    it('a view of others on an empty store is kept', async () => {
+      const url = await postgres.emptyDatabase()
+      await inStore({ url }, (database) => rowsOf(database, 'create view report as select id from task'))
+      expect(await restored(url, false)).toMatchObject({ message: expect.stringContaining('view report depends on') })
+      await inStore({ url }, async (database) => {
+        expect(await rowsOf(database, 'select from report')).toEqual([])
+        await rowsOf(database, 'drop view report')
+      })
+      expect(await restored(url, false)).toEqual(expect.stringContaining('Copied to'))
+    })
+  })
+
   it('takes no password from its words, and repeats none', async () => {
     const { code, errors } = await command(['copy', '--from', full, '--to', 'postgres://user:hunter2@127.0.0.1/db'])
     expect([code, errors]).toEqual([2, expect.stringContaining('PGPASSWORD')])
