@@ -40,7 +40,7 @@ describe('The trail of an operator', () => {
     }
     const audit = new FakeAudit()
     const log = (...words: unknown[]): void => void lines.push(words)
-    return { audit, rows, lines, trail: new AuditLog(audit, { info: log, warn: log }) }
+    return { audit, rows, lines, trail: new AuditLog(audit, { knows: () => false }, { info: log, warn: log }) }
   }
 
   it('holds a change before it is made, and its end afterwards', async () => {

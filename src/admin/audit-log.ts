@@ -1,7 +1,9 @@
 import { Inject, Injectable } from '@nestjs/common'
+import { KeyTable } from '../auth/key-table.js'
 import { GatewayError } from '../core/errors.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
+import { hasKey, KEY_MASK } from '../server/request-target.js'
 
 /** `begun` = the outcome was never recorded. `refused` = nothing was done, and the response said why. */
 export type AuditOutcome = 'begun' | 'done' | 'refused' | 'failed'
@@ -60,6 +62,7 @@ const FAILURES: ReadonlySet<string> = new Set(['overloaded', 'internal'])
 export class AuditLog {
   constructor(
     private readonly audit: AuditRepository,
+    @Inject(KeyTable) private readonly keys: Pick<KeyTable, 'knows'>,
     @Inject(LOGGER) private readonly logger: Pick<Logger, 'info' | 'warn'>,
   ) {}
 
@@ -67,7 +70,8 @@ export class AuditLog {
    * Performs an action that changes something. It is recorded first, and not performed if that fails
    * (`overloaded`); its outcome is recorded afterwards.
    */
-  async change<Result>(admin: Admin, act: AuditedAction, work: () => Result | Promise<Result>): Promise<Result> {
+  async change<Result>(admin: Admin, given: AuditedAction, work: () => Result | Promise<Result>): Promise<Result> {
+    const act = this.masked(given)
     const sequence = await this.audit.record(entryOf(admin, act, 'begun'))
     try {
       const result = await work()
@@ -92,7 +96,8 @@ export class AuditLog {
   }
 
   /** Records without an action. Never rejects: a failure is logged. */
-  async record(admin: Admin, act: AuditedAction, outcome: AuditOutcome): Promise<void> {
+  async record(admin: Admin, given: AuditedAction, outcome: AuditOutcome): Promise<void> {
+    const act = this.masked(given)
     this.log(admin, act, outcome)
     await this.audit.record(entryOf(admin, act, outcome)).catch((error: unknown) => {
       this.logMissing(admin, error)
@@ -110,6 +115,30 @@ export class AuditLog {
     await this.audit.recordOutcome(sequence, outcome).catch((error: unknown) => {
       this.logMissing(admin, error)
     })
+  }
+
+  /** Operators paste keys where ids belong. */
+  private masked({ action, target, details }: AuditedAction): AuditedAction {
+    return {
+      action,
+      ...(target === undefined ? {} : { target: this.maskedText(target) }),
+      ...(details === undefined
+        ? {}
+        : {
+            details: Object.fromEntries(
+              Object.entries(details).map(([name, value]) => [name, this.maskedDetail(value)]),
+            ),
+          }),
+    }
+  }
+
+  private maskedDetail(value: unknown): unknown {
+    if (typeof value === 'string') return this.maskedText(value)
+    return Array.isArray(value) ? value.map((item) => this.maskedDetail(item)) : value
+  }
+
+  private maskedText(text: string): string {
+    return hasKey(text, (piece) => this.keys.knows(piece)) ? KEY_MASK : text
   }
 
   private log({ actor, requestId }: Admin, { action, target, details }: AuditedAction, outcome: AuditOutcome): void {

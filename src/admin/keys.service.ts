@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common'
 import { hintOf, KeyTable, newKey, StoredKeys } from '../auth/key-table.js'
 import { type IssuedKey, type KeyChange, KeyRepository, type KeyFields, storedKeyOf } from '../auth/key.repository.js'
 import { GatewayError, quoted } from '../core/errors.js'
+import { hasKey } from '../server/request-target.js'
 import { type Admin, AuditLog } from './audit-log.js'
 import { type KeyChangeDto, keyId, type NewKeyDto } from './keys.dto.js'
 
@@ -49,8 +50,9 @@ export class KeysService {
     private readonly auditLog: AuditLog,
   ) {}
 
-  /** Rejects with `conflict` when the id is taken, with `invalid_request` for an expiry in the past. */
+  /** Rejects with `conflict` when the id is taken, with `invalid_request` for an expiry in the past, and for a key where its id belongs. */
   async create(admin: Admin, { id = newId(), ...fields }: KeyFields & { readonly id?: string }): Promise<CreatedKey> {
+    if (hasKey(id, (text) => this.table.knows(text))) throw keyAsId()
     return this.auditLog.change(admin, { action: 'keys.create', target: id, details: detailsOf(fields) }, async () => {
       if (fields.expiresAtMs !== undefined && fields.expiresAtMs <= Date.now()) throw expiredAlready()
       if (this.table.hasConfigured(id)) throw taken(id, 'the configuration file')
@@ -134,6 +136,12 @@ const notFound = (): GatewayError => new GatewayError('not_found', NO_SUCH_KEY)
 
 const taken = (id: string, where: string): GatewayError =>
   new GatewayError('conflict', `The id ${quoted(id)} is taken by a key of ${where}.`, { param: 'id', code: 'id_taken' })
+
+const keyAsId = (): GatewayError =>
+  new GatewayError('invalid_request', "Invalid 'id': this is a key, or looks like one, and ids stand in logs.", {
+    param: 'id',
+    code: 'invalid_value',
+  })
 
 const expiredAlready = (): GatewayError =>
   new GatewayError('invalid_request', "Invalid 'expires_at': must be in the future, in Unix milliseconds.", {

@@ -19,7 +19,7 @@ import { RequestGate } from '../overload/request-gate.js'
 import { callerAddress } from '../server/client-address.js'
 import { sendError } from '../server/error-filter.js'
 import type { RequestStart } from '../server/http-adapter.js'
-import { hasKey, maskedPath, originForm, pathOf, requestFault } from '../server/request-target.js'
+import { hasKey, maskedName, maskedPath, originForm, pathOf, requestFault } from '../server/request-target.js'
 import { ENDPOINTS } from './capabilities.js'
 
 const SWITCHING_PROTOCOLS = 101
@@ -69,7 +69,8 @@ export function requestStart(parts: RequestStartParts): RequestStart {
   const { logging, sandbox, readiness, hooks, admission, settings } = parts
   const { callers, known, gate } = gateOf(parts)
   const isKey = (text: string): boolean => settings.keys?.knows(text) === true
-  const accessLog = new AccessLog(logging, (path) => maskedPath(path, isKey))
+  const shownName = (name: string): string => maskedName(name, isKey)
+  const accessLog = new AccessLog(logging, (path) => maskedPath(path, isKey), shownName)
   hooks.onRepeated((_call, _outcome, times) => {
     accessLog.omit(times)
   })
@@ -119,6 +120,8 @@ export function requestStart(parts: RequestStartParts): RequestStart {
       const outcome = outcomeOf(call, response)
       if (outcome.status >= FIRST_ERROR_STATUS) {
         call.log.callerAddress = callerAddress(request, settings.current.server.trustedProxies)
+        // Models that are served come from the configuration: of them nothing is looked up.
+        if (call.log.model !== undefined) call.log.model = shownName(call.log.model)
       }
       accessLog.write(call, outcome)
       hooks.over(call, outcome)

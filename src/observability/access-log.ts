@@ -67,6 +67,8 @@ export class AccessLog {
     private readonly logging: Logging,
     /** A path without what must not be logged. */
     private readonly shownPath: (path: string) => string = (path) => path,
+    /** The same of a name in a caller's body that was refused. */
+    private readonly shownName: (name: string) => string = (name) => name,
   ) {}
 
   write(call: RequestContext, outcome: RequestOutcome): void {
@@ -78,7 +80,8 @@ export class AccessLog {
       return
     }
     const route = call.isPlainPath ? call.loggedPath : this.shownPath(call.loggedPath)
-    sink.write(lineOf(call, outcome, route, String(logger.levels.values[level])))
+    const failure = describeFailure(call.log.failure, this.shownName)
+    sink.write(lineOf(call, outcome, { route, failure }, String(logger.levels.values[level])))
   }
 
   /** Counts requests that have no line of their own. */
@@ -101,7 +104,7 @@ export class AccessLog {
 function lineOf(
   call: RequestContext,
   { status, totalMs, gatewayMs }: RequestOutcome,
-  route: string,
+  { route, failure }: { readonly route: string; readonly failure: Record<string, unknown> | undefined },
   level: string,
 ): string {
   const { log } = call
@@ -126,7 +129,7 @@ function lineOf(
     duration('gatewayMs', gatewayMs) +
     count('bytesOut', log.bytesOut) +
     usageText(log) +
-    record('failure', describeFailure(log.failure)) +
+    record('failure', failure) +
     ',"msg":"request"}\n'
   )
 }
@@ -148,14 +151,14 @@ function levelOf(call: RequestContext, status: number, left: boolean): 'debug' |
   return QUIET_PATHS.has(call.path) ? 'debug' : 'info'
 }
 
-function describeFailure(failure: unknown): Record<string, unknown> | undefined {
+function describeFailure(failure: unknown, shownName: (name: string) => string): Record<string, unknown> | undefined {
   if (failure === undefined) return undefined
   if (!(failure instanceof GatewayError)) return describeError(failure)
   const { cause, code, param } = failure.details
   return {
     kind: failure.kind,
     code: clipped(code),
-    param: clipped(param),
+    param: clipped(param === undefined ? undefined : shownName(param)),
     ...(cause === undefined ? {} : { cause: describeError(cause) }),
   }
 }

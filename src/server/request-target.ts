@@ -32,6 +32,9 @@ const LONGEST_KEY_CHARACTERS = 512
 /** Ids that gateways, balancers and SDKs make: no key has their form, and no digest is made of them. */
 const USUAL_ID = /^(?:req_[0-9a-f]{32}|(?:req_)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i
 
+/** Stands for a key. */
+export const KEY_MASK = '[key]'
+
 /** What stands between a key and what it was typed beside. */
 const SEPARATORS = /[\s/;,&=]+/
 
@@ -57,6 +60,9 @@ function decodedText(text: string): string {
 /** As much of a path as a line shows, and of a key that stands at its end. */
 const SHOWN_CHARACTERS = 128
 
+/** As much of a model's name as the log, a trace or a usage record shows. */
+const LONGEST_NAME_CHARACTERS = 256
+
 /**
  * The path as a log may show it: cut, and without the segments that have a key. A key may have slashes: then nothing of it
  * is shown.
@@ -66,9 +72,15 @@ export function maskedPath(path: string, isKey: KeyTest): string {
   const isMasked = new Map<string, boolean>()
   for (const segment of start.split('/')) if (!isMasked.has(segment)) isMasked.set(segment, hasKey(segment, isKey))
   const hasSegment = [...isMasked.values()].includes(true)
-  if (!hasSegment && isKey(start.slice(1))) return '/[key]'
-  const shown = start.split('/').map((segment) => (isMasked.get(segment) === true ? '[key]' : segment))
+  if (!hasSegment && isKey(start.slice(1))) return `/${KEY_MASK}`
+  const shown = start.split('/').map((segment) => (isMasked.get(segment) === true ? KEY_MASK : segment))
   return shown.join('/').slice(0, SHOWN_CHARACTERS)
+}
+
+/** A model, or the place of a member of a body (`messages[0].name`), as records may show it: nothing of it where it has a key. */
+export function maskedName(name: string, isKey: KeyTest): string {
+  const start = name.slice(0, LONGEST_NAME_CHARACTERS + LONGEST_KEY_CHARACTERS)
+  return [start, ...start.split(/[.[\]]/)].some((part) => hasKey(part, isKey)) ? KEY_MASK : name
 }
 
 /** Node keeps the first Host header alone; names and values in turn. */

@@ -4,7 +4,7 @@ import { newKey } from '../../src/auth/key-table.js'
 import { ADMIN_KEY, ADMIN_SECTION, adminCaller, type AdminLab, startAdminLab, withKey } from '../support/admin-lab.js'
 import { eventually } from '../support/eventually.js'
 import { ask } from '../support/failing-calls.js'
-import { chat, CHAT_PATH, chatText, sendRaw, TEST_KEY } from '../support/gateway.js'
+import { chat, CHAT_PATH, chatText, type RawAnswer, sendRaw, TEST_KEY } from '../support/gateway.js'
 import { shareLab } from '../support/lab-lifetime.js'
 import { withP1Gateway } from '../support/provider-gateways.js'
 import { openai6 } from '../support/sdk-clients.js'
@@ -182,6 +182,54 @@ describe('the audit log', () => {
       .find((text) => text.includes('"action":"keys.revoke","target":"audited","'))
     expect(JSON.parse(line ?? '{}')).toMatchObject({ msg: 'audit', outcome: 'done', actor })
     for (const secret of ['wrong-canary-key', 'secret words']) expect(lab.gateway.logText()).not.toContain(secret)
+  })
+
+  it('writes no key down that was typed where an id, a model or a name belongs', async () => {
+    const { id, key } = await lab.admin.issue()
+    const foreign = 'sk-of-an-upstream-1'
+    const asCaller = (body: object): Promise<RawAnswer> =>
+      sendRaw(lab.gateway.url, { path: CHAT_PATH, headers: withKey(key), body: JSON.stringify(body) })
+    const typed = [TEST_KEY, ADMIN_KEY, key, foreign]
+    for (const secret of typed) {
+      for (const method of ['GET', 'PATCH', 'DELETE']) {
+        const answer = await lab.admin.call(method, `/keys/${secret}`, method === 'PATCH' ? { note: 'x' } : undefined)
+        expect([method, answer.status]).toEqual([method, 404])
+      }
+      await lab.admin.call('POST', `/channels/${secret}/reset`)
+      const created = await lab.admin.call('POST', '/keys', { id: secret })
+      expect(created).toMatchObject({ status: 400, json: { error: { param: 'id', code: 'invalid_value' } } })
+      await lab.admin.call('PATCH', `/keys/${id}`, { models: [secret, '*'] })
+      await lab.admin.call('POST', '/keys', { [secret]: 1 })
+      expect((await asCaller({ ...chat('Hi'), model: secret })).status).toBe(404)
+      expect((await asCaller({ ...chat('Hi'), model: ` ${secret}` })).status).toBe(404)
+      await asCaller({ ...chat('Hi'), [secret.toUpperCase()]: 1, [secret]: 1 })
+      await asCaller({ ...chat('Hi'), stream_options: { [secret.toUpperCase()]: 1, [secret]: 1 } })
+    }
+    expect((await asCaller({ ...chat('Hi'), model: 'no-such-model' })).status).toBe(404)
+    await eventually(
+      async () => (await lab.auditTrail('?limit=1000')).filter(({ target }) => target === '[key]').length >= 12,
+    )
+    const records = await sendRaw(lab.gateway.url, {
+      method: 'GET',
+      path: '/v1/usage/records?limit=100',
+      headers: withKey(key),
+    })
+    const places = {
+      log: lab.gateway.logText(),
+      audit: JSON.stringify(await lab.auditTrail('?limit=1000')),
+      usage: records.text,
+    }
+    for (const [place, text] of Object.entries(places)) {
+      for (const secret of typed) {
+        const lines = text
+          .split(/\n|(?=\{"(?:id|sequence)")/)
+          .filter((line) => line.toLowerCase().includes(secret.toLowerCase()))
+        expect([place, lines]).toEqual([place, []])
+      }
+    }
+    expect(places.log).toContain('"model":"[key]"')
+    expect(places.log).toContain('"model":"no-such-model"')
+    expect(places.log).toContain('"action":"keys.revoke","target":"[key]","outcome":"refused"')
   })
 
   it('shows the audit log page by page, the newest first', async () => {

@@ -28,8 +28,8 @@ export async function openStoreKeyAdmin(config: GatewayConfig, dataDirectory: st
     throw error instanceof StoreUnusable ? inUse(error) : error
   }
   const stored = new StoredKeys()
-  const trail = new AuditLog(new KyselyAuditRepository(database), logger)
   const table = new KeyTable(new ConfigStore(config), stored)
+  const trail = new AuditLog(new KyselyAuditRepository(database), table, logger)
   return new StoreKeyAdmin(new KeysService(new KyselyKeyRepository(database), table, stored, trail), () =>
     database.onApplicationShutdown(),
   )
