@@ -170,6 +170,36 @@ describe('the store in PostgreSQL', () => {
     expect(await execute(opened, 'select 1 from task')).toEqual([])
   })
 
+  it('is not ready while one of its tables is missing, whichever, and is back with it', async () => {
+    const address = await postgres.emptyDatabase()
+    const opened = store(address)
+    await one(opened)
+    const mender = new pg.Client({ connectionString: address })
+    await mender.connect()
+    const { rows } = await mender.query<{ name: string }>(
+      `select relname as name from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace`,
+    )
+    const tables = rows.map(({ name }) => name).filter((name) => !name.startsWith('migration'))
+    expect(tables).toEqual(expect.arrayContaining(['task', 'api_key', 'callback_delivery', 'usage_record']))
+    await mender.query('alter table callback_delivery rename to hidden')
+    await expect(execute(opened, 'select from callback_delivery')).rejects.toMatchObject(OVERLOADED)
+    await eventually(() => opened.log().some(({ msg }) => msg === 'the store cannot be opened'))
+    expect(opened.readiness.status).toBe('store_unreachable')
+    await expect(one(opened)).rejects.toMatchObject(OVERLOADED)
+    await mender.query('alter table hidden rename to callback_delivery')
+    await eventually(() => opened.readiness.isReady)
+    expect(await execute(opened, 'select from callback_delivery')).toEqual([])
+    for (const table of tables) {
+      await mender.query(`alter table ${table} rename to hidden`)
+      const started = store(address)
+      await expect(one(started)).rejects.toMatchObject({ cause: { message: `the database lacks ${table}` } })
+      expect([table, started.readiness.status]).toEqual([table, 'store_unreachable'])
+      await started.close()
+      await mender.query(`alter table hidden rename to ${table}`)
+    }
+    await mender.end()
+  })
+
   it('is the first of several servers that writes', async () => {
     const port = new URL(url).port
     const [reading, writing] = [await postgres.emptyDatabase(), await postgres.emptyDatabase()].map(

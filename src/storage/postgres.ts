@@ -3,7 +3,7 @@ import pg, { type PoolConfig } from 'pg'
 import { hasCode } from '../core/errors.js'
 import type { Logger } from '../observability/logger.js'
 import { type BareStore, type DatabaseSchema, type OpenStore, type StoreEngine, StoreUnusable } from './database.js'
-import { migrate, missingMigrations } from './migrations.js'
+import { knownMigrations, migrate, missingMigrations } from './migrations.js'
 import { isUseless } from './reconnecting-database.js'
 
 /** Counts and milliseconds stay far below 2^53: they are read as numbers. Per pool, as the driver's own table is global. */
@@ -58,10 +58,15 @@ export class PostgresEngine implements StoreEngine {
       await refuseReadOnly(queries)
       if (!this.wasOpen) return
       await refuseOtherDatabase(queries)
+      await refuseMissingTables(queries)
       await refuseFullDisk(queries)
     })
+    if (this.wasOpen) return
     // Without limits: a migration of a large table takes its time, and so does waiting for the replica that is doing it.
-    if (!this.wasOpen) await withOneConnection(server, migrate)
+    await withOneConnection(server, async (queries) => {
+      await migrate(queries)
+      await refuseMissingTables(queries)
+    })
   }
 }
 
@@ -163,6 +168,14 @@ async function refuseOtherDatabase(queries: Kysely<DatabaseSchema>): Promise<voi
   if ((await missingMigrations(queries)) > 0) {
     throw asReported('42P01', 'the database has not the tables that it had: it is another one, or they were removed')
   }
+}
+
+/** The record of the migrations may be there although a table is not: a server without it would be taken for a good one. */
+async function refuseMissingTables(queries: Kysely<DatabaseSchema>): Promise<void> {
+  const { tables } = await knownMigrations()
+  const { rows } = await sql<{ name: string }>`
+    select name from unnest(${tables}::text[]) name where to_regclass(name) is null`.execute(queries)
+  if (rows.length > 0) throw asReported('42P01', `the database lacks ${rows.map(({ name }) => name).join(', ')}`)
 }
 
 /** More than what may be free in the files that there are. */
