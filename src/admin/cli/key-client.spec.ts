@@ -150,6 +150,20 @@ describe('The download of the store of a gateway', () => {
     expect(await download(url)).toBe(message)
   })
 
+  it.each<[what: string, body: Buffer]>([
+    ['a page', Buffer.from(`<html>${'x'.repeat(200_000)}`)],
+    ['a short text', Buffer.from('{"status":"ok"}')],
+    ['nothing', Buffer.alloc(0)],
+    ['an empty archive', Buffer.alloc(1024)],
+  ])('says so when the answer is %s and no store', async (_what, body) => {
+    const { url } = await serve((_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/x-tar' }).end(body)
+    })
+    expect(await download(url)).toBe(
+      'The answer is not the store of a gateway; nothing was kept. See that --url names the gateway itself.',
+    )
+  })
+
   it('says so when nothing listens', async () => {
     expect(await download('http://127.0.0.1:1')).toBe(UNREACHABLE)
   })

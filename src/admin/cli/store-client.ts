@@ -1,7 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import { pipeline } from 'node:stream/promises'
+import { isNativeError } from 'node:util/types'
 import axios, { type AxiosResponse } from 'axios'
 import { unpackTar } from 'modern-tar/fs'
+import { visibleDamage } from '../../storage/embedded-files.js'
 import { causeOf, messageOf, NO_ADMINISTRATION, UNREACHABLE } from './key-client.js'
 
 /** The store of a running gateway could not be had. The message tells the operator what to do. */
@@ -17,11 +19,19 @@ export async function downloadSnapshot(url: string, adminKey: string, folder: st
   const response = await request(url, adminKey)
   if (response.status !== 200) throw new StoreDownloadFailure(await refusalOf(response))
   try {
-    await pipeline(response.data, unpackTar(folder, { dmode: 0o700, fmode: 0o600 }))
+    await pipeline(response.data, unpackTar(folder, { dmode: 0o700, fmode: 0o600, strict: true }))
   } catch (cause) {
-    throw new StoreDownloadFailure('The gateway did not send its store to the end; nothing was kept.', { cause })
+    throw new StoreDownloadFailure(isOfArchive(cause) ? NO_STORE : CUT, { cause })
   }
+  if ((await visibleDamage(folder)) !== undefined) throw new StoreDownloadFailure(NO_STORE)
 }
+
+const CUT = 'The gateway did not send its store to the end; nothing was kept.'
+const NO_STORE = 'The answer is not the store of a gateway; nothing was kept. See that --url names the gateway itself.'
+const SILENCE = 'the gateway is silent'
+
+/** What the unpacker says of bytes that are no archive; errors of the network and of the disk have codes. */
+const isOfArchive = (error: unknown): boolean => isNativeError(error) && !('code' in error) && error.message !== SILENCE
 
 async function request(url: string, adminKey: string): Promise<AxiosResponse<IncomingMessage>> {
   try {
@@ -35,7 +45,7 @@ async function request(url: string, adminKey: string): Promise<AxiosResponse<Inc
       proxy: false,
       validateStatus: null,
     })
-    response.data.setTimeout(SILENCE_MS, () => response.data.destroy(new Error('the gateway is silent')))
+    response.data.setTimeout(SILENCE_MS, () => response.data.destroy(new Error(SILENCE)))
     return response
   } catch (error) {
     throw new StoreDownloadFailure(UNREACHABLE, { cause: causeOf(error) })
