@@ -69,7 +69,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
       const database = application.get(Database)
       if (!inSandbox && needsStore(config)) await openStore(database, logger)
       if (servesMetrics) await metricsServer.listen()
-      const address = await listen(application, config.server)
+      const address = await listen(application, config.server, logger)
       // Most first minutes need no task, and none waits for the store; the store itself says what kept it from opening.
       if (inSandbox) openStore(database, logger).catch(() => undefined)
       return address
@@ -113,13 +113,18 @@ async function openStore(database: Database, logger: Logger): Promise<void> {
   }
 }
 
-async function listen(application: INestApplication, { host, port }: ServerSection): Promise<string> {
+async function listen(application: INestApplication, { host, port }: ServerSection, logger: Logger): Promise<string> {
   const server = application.getHttpServer() as UpgradableServer
   // Not through Nest, which would log a port in use with its stack before our explanation.
   server.listen({ port, host, backlog: WAITING_CONNECTIONS })
   await once(server, 'listening')
   // A worker gets its connections from the primary, whose turns are short.
-  if (cluster.isPrimary) void acceptMore(server)
+  if (cluster.isPrimary) {
+    void acceptMore(server).then((handles) => {
+      if (handles === 1 && server.listening)
+        logger.warn('new connections are accepted one by one: they wait under load')
+    })
+  }
   application.get(Readiness).markReady()
   const shown = ['0.0.0.0', '::'].includes(host) ? '127.0.0.1' : host
   return `http://${shown.includes(':') ? `[${shown}]` : shown}:${(server.address() as AddressInfo).port}`
