@@ -6,7 +6,7 @@ import type { UpgradableServer } from './upgrade.js'
  * new connections, those of health checks too, wait for seconds in the kernel's queue. So many handles of the same socket accept as
  * many in a turn. Each costs every new connection 2 µs, in vain when there is no other connection to accept.
  */
-const HANDLES = 32
+export const LISTENING_HANDLES = 32
 
 /** A Node process that does nothing else has returned the handles by then, also on a busy machine. */
 const RETURN_LIMIT_MS = 30_000
@@ -36,7 +36,7 @@ export function acceptMore(server: UpgradableServer): Promise<number> {
     server.acceptWith(handle)
     handles++
   })
-  child.send(HANDLES - 1, Reflect.get(server, '_handle') as SendHandle)
+  child.send(LISTENING_HANDLES - 1, Reflect.get(server, '_handle') as SendHandle)
   return new Promise((resolve) => {
     const end = (): void => {
       resolve(handles)

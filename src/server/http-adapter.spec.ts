@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { Express, Request, Response } from 'express'
 import fc from 'fast-check'
 import { cpuMs, eventually } from '../../test/support/eventually.js'
-import { acceptMore } from './acceptors.js'
+import { acceptMore, LISTENING_HANDLES } from './acceptors.js'
 import { addressBehind, isFromThisMachine } from './client-address.js'
 import { GatewayHttpAdapter, SERVER_LIMITS } from './http-adapter.js'
 import { UpgradableServer } from './upgrade.js'
@@ -348,7 +348,7 @@ describe('A server with further handles of its socket', () => {
   })
 
   it('accepts several connections in one turn of the event loop, and serves all', async () => {
-    expect(await acceptMore(server)).toBe(32)
+    expect(await acceptMore(server)).toBe(LISTENING_HANDLES)
     let turn = 0
     const turns: number[] = []
     const next = (): void => {

@@ -1,4 +1,5 @@
 import { afterEach, expect, it } from '@jest/globals'
+import { LISTENING_HANDLES } from '../../src/server/acceptors.js'
 import { describeMixed, runMixed } from '../soak/mixed/mixed-run.js'
 import { startSurroundings, type Surroundings } from '../soak/mixed/surroundings.js'
 
@@ -30,8 +31,8 @@ it(
     expect(reloads.get('applied')).toBeGreaterThan(10)
     expect(reloads.get('refused') ?? 0).toBe(0)
     // It listens for callers and for scrapes; Redis, where it is installed, is connected to before the first request.
-    expect(before.sockets.listening).toBe(2)
-    expect(before.connections).toBe(2 + before.sockets.redis)
+    expect(before.sockets.listening).toBe(LISTENING_HANDLES + 1)
+    expect(before.connections).toBe(before.sockets.listening + before.sockets.redis)
     expect(after.connections).toBe(before.connections)
     expect(after.timers).toBeLessThanOrEqual(before.timers)
   },
