@@ -21,6 +21,9 @@ const P99_MS = 250
 const MODEST_CONNECTIONS = 4
 
 const FLOOD_FACTOR = 10
+/** The other caller is there before, and measured once the flood has opened its connections. */
+const FLOOD_AFTER_MS = 1_000
+const FLOOD_OPENS_MS = 4_000
 /** Such a request costs twenty times as much as its refusal; a chat of 1 KB eight times: ten times its capacity cannot even be refused. */
 const MIX = 'mixed'
 const CALLERS = 64
@@ -82,22 +85,30 @@ export class FairnessRun {
   }
 
   async #measure({ name, connections, depth, key }, capacity, port, way, localAddress) {
-    const durationMs = this.plan.floodMs
+    const durationMs = FLOOD_AFTER_MS + FLOOD_OPENS_MS + this.plan.floodMs
     const agent = new Agent({ keepAlive: true, maxSockets: MODEST_CONNECTIONS })
-    const flood = startFlood({
-      ...{ port, connections, depth, durationMs: durationMs + 3_000, ratePerSecond: FLOOD_FACTOR * capacity },
-      requests: MIXES[MIX].map((kind) => requestText(kind, port, key)),
-    })
-    // The flood opens its connections meanwhile.
-    await new Promise((resolve) => setTimeout(resolve, 2_000))
+    const asking = askAtRate({ agent, port, localAddress }, durationMs)
+    await new Promise((resolve) => setTimeout(resolve, FLOOD_AFTER_MS))
     const cpu = this.gateway.cpuMicroseconds()
     const startMs = performance.now()
-    const modest = await askAtRate({ agent, port, localAddress }, durationMs)
+    const flood = startFlood({
+      ...{ port, connections, depth, durationMs: durationMs - FLOOD_AFTER_MS },
+      ratePerSecond: FLOOD_FACTOR * capacity,
+      requests: MIXES[MIX].map((kind) => requestText(kind, port, key)),
+    })
+    const modest = await asking
     const gatewayShare = (this.gateway.cpuMicroseconds() - cpu) / 1000 / (performance.now() - startMs)
     const { sent, answers } = await flood
     this.gateway.cutLog()
     console.error(`${way}, flood ${name}: ${modest.served} of ${modest.asked}, p99 ${Math.round(modest.p99Ms)} ms`)
-    return { way, name, ...modest, gatewayShare, floodPerSecond: sent / (durationMs / 1000 + 3), answers }
+    return {
+      way,
+      name,
+      ...modest,
+      gatewayShare,
+      floodPerSecond: (sent * 1000) / (durationMs - FLOOD_AFTER_MS),
+      answers,
+    }
   }
 }
 
@@ -183,23 +194,27 @@ const ask = ({ agent, port, localAddress }, dueMs) =>
 
 async function askAtRate(target, durationMs) {
   const startMs = performance.now()
-  const asked = Math.floor((durationMs / 1000) * MODEST_PER_SECOND)
+  const count = Math.floor((durationMs / 1000) * MODEST_PER_SECOND)
   const outcomes = []
-  for (let index = 0; index < asked; index++) {
+  for (let index = 0; index < count; index++) {
     const dueMs = startMs + (index * 1000) / MODEST_PER_SECOND
     await new Promise((resolve) => setTimeout(resolve, Math.max(0, dueMs - performance.now())))
     outcomes.push(ask(index % 2 === 0 ? target : { ...target, agent: false }, dueMs))
   }
   const answers = await Promise.all(outcomes)
   target.agent.destroy()
-  const served = answers.filter(({ status }) => status === 200)
+  const opening = Math.ceil(((FLOOD_AFTER_MS + FLOOD_OPENS_MS) / 1000) * MODEST_PER_SECOND)
+  const measured = answers.slice(opening)
+  const served = measured.filter(({ status }) => status === 200)
   return {
-    asked,
+    asked: measured.length,
     served: served.length,
     p99Ms: quantile(
       served.map(({ tookMs }) => tookMs),
       0.99,
     ),
+    refusedAtFirst: answers.slice(0, opening).filter(({ status }) => status !== 200).length,
+    slowestAtFirstMs: Math.max(...answers.slice(0, opening).map(({ tookMs }) => tookMs)),
   }
 }
 
@@ -207,10 +222,11 @@ async function askAtRate(target, durationMs) {
 export function fairnessReport({ machine, capacity, results, hasBalancer }) {
   const isKept = ({ asked, served, p99Ms }) => served >= SERVED_SHARE * asked && p99Ms <= P99_MS
   const lines = results.map((result) => {
-    const { way, name, asked, served, p99Ms, floodPerSecond, gatewayShare, answers } = result
+    const { way, name, asked, served, p99Ms, refusedAtFirst, slowestAtFirstMs, floodPerSecond, gatewayShare, answers } =
+      result
     const words = Object.entries(answers).map(([status, count]) => `${count} × ${status}`)
     return [
-      `${isKept(result) ? 'KEPT  ' : 'MISSED'} ${way}, flood ${name}: ${served} of ${asked} served, p99 ${Math.round(p99Ms)} ms`,
+      `${isKept(result) ? 'KEPT  ' : 'MISSED'} ${way}, flood ${name}: ${served} of ${asked} served, p99 ${Math.round(p99Ms)} ms; while it began ${refusedAtFirst} refused, slowest ${Math.round(slowestAtFirstMs)} ms`,
       `         flood: ${Math.round(floodPerSecond)} a second (${(floodPerSecond / capacity).toFixed(1)} times the capacity), gateway's CPU ${Math.round(gatewayShare * 100)} %, answered ${words.join(', ') || 'nothing'}`,
     ].join('\n')
   })
