@@ -67,12 +67,11 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     collectMetrics: () => application.get(Metrics).collectSnapshot(),
     listen: async () => {
       const database = application.get(Database)
-      if (!inSandbox && needsStore(config)) await openStore(database, logger)
+      // The sandbox serves chat and audio without one; the store itself says what kept it from opening.
+      if (inSandbox) await openStore(database, logger).catch(() => undefined)
+      else if (needsStore(config)) await openStore(database, logger)
       if (servesMetrics) await metricsServer.listen()
-      const address = await listen(application, config.server, logger)
-      // Most first minutes need no task, and none waits for the store; the store itself says what kept it from opening.
-      if (inSandbox) openStore(database, logger).catch(() => undefined)
-      return address
+      return listen(application, config.server, logger)
     },
     reload: (from) => reloadConfig(store, logger, from),
     drain: (signal) =>

@@ -59,6 +59,11 @@ export interface Quota {
   /** The limit that refused the request; undefined while none has. */
   readonly refusedBy?: LimitName | undefined
   /**
+   * Whether all requests of the key are refused until its minute ends. False where that depends on what ends meanwhile, or where
+   * this process counts by itself because Redis is away, which may be back any moment.
+   */
+  readonly isUsedUp?: boolean
+  /**
    * Reserves the estimated use before the upstream is called; only the first of several estimates counts. Throws, or rejects
    * with, `rate_limited` when it exceeds the remaining amount of the minute. Undefined when counted in this process.
    */

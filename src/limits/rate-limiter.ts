@@ -248,6 +248,7 @@ export class RateLimiter implements OnModuleInit, OnApplicationShutdown {
       countRefusal: this.metrics.countRefusal,
       expectedOutputTokens,
       mayHideTokens: this.reasoning.mayHideTokens,
+      isRedisAway: this.store.isUnavailable,
     }
   }
 

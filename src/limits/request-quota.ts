@@ -30,6 +30,7 @@ export interface QuotaSettings {
   readonly expectedOutputTokens: number
   /** Whether the model thinks without showing it. */
   readonly mayHideTokens: (log: RequestLog) => boolean
+  readonly isRedisAway: () => boolean
 }
 
 /**
@@ -38,6 +39,7 @@ export interface QuotaSettings {
  */
 export class RequestQuota implements Quota {
   refusedBy: LimitName | undefined
+  isUsedUp = false
   private request: Addition | undefined
   private hasSlot = false
   private hasSession = false
@@ -178,6 +180,7 @@ export class RequestQuota implements Quota {
   private refuse(name: LimitName, error: GatewayError): GatewayError {
     this.release()
     this.refusedBy = name
+    this.isUsedUp = name === 'requestsPerMinute' && !this.settings.isRedisAway()
     this.settings.countRefusal(name)
     this.call.responseHeaders['x-gateway-limit'] = shownRefusal(name, this.keyLimiter.scope, error)
     this.writeHeaders()

@@ -122,7 +122,7 @@ export class KnownRefusals {
 /** For how long no request of this key can be served, in milliseconds; 0 where that depends on what ends meanwhile. */
 function usedUpMs({ quota }: RequestContext, { details: { retryAfterSeconds = 0 } }: GatewayError): number {
   // The seconds were rounded up.
-  return quota?.refusedBy === 'requestsPerMinute' ? (retryAfterSeconds - 1) * SECOND_MS : 0
+  return quota?.isUsedUp === true ? (retryAfterSeconds - 1) * SECOND_MS : 0
 }
 
 /** Without what belongs to a single response. */

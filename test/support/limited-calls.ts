@@ -109,6 +109,7 @@ export class LimitedCalls {
       countRefusal: (name: LimitName): void => void this.refusals.push(name),
       expectedOutputTokens: EXPECTED_OUTPUT_TOKENS,
       mayHideTokens: ({ reasons }: RequestContext['log']): boolean => reasons === true,
+      isRedisAway: () => false,
     }
     const quota = new RequestQuota(call, this.account, String(this.count), settings)
     call.quota = quota
