@@ -27,6 +27,12 @@ const OUT_OF_MEMORY_SCORE = '1000'
 /** Path of `prlimit` on Linux. Without it the engine's watchdog enforces the limit, up to 100 ms later. */
 const PRLIMIT = ['/usr/bin/prlimit', '/bin/prlimit'].find((path) => existsSync(path))
 
+/**
+ * V8 13 (Node 24) reserves 512 MiB for the code of each thread, of which there are two. The system's limit counts them although they
+ * are hardly used; the engine's watchdog does not.
+ */
+const RESERVED_BYTES = Number.parseInt(process.versions.v8) >= 13 ? 1024 * MEBIBYTE : 0
+
 /** What every process of the engine is started with. */
 export interface ParserProgram {
   /** Absolute path of the script. */
@@ -57,7 +63,7 @@ function startEngine(command: ParserCommand): ChildProcess {
 
 function commandLine({ entry, confinement, memoryBytes }: ParserCommand): string[] {
   // No core file either: it would hold a caller's document.
-  const limits = PRLIMIT === undefined ? [] : [PRLIMIT, `--data=${memoryBytes}`, '--core=0']
+  const limits = PRLIMIT === undefined ? [] : [PRLIMIT, `--data=${memoryBytes + RESERVED_BYTES}`, '--core=0']
   return [
     ...confinement.wrapper,
     ...limits,
