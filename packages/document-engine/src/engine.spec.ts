@@ -182,6 +182,7 @@ describe('The Markdown of a hostile document has nothing live when it is rendere
     ['an address whose text is a link', link(`tel:1${LINK}${TAG}`, `${LINK}${xml(TAG)}`)],
     ['an address whose text is code', link(`https://e.org/${TAG}`, `<code>\`\`\`</code></a><a href=/>${xml(TAG)}`)],
     ['code with brackets behind an open bracket', `<p>[x <code>]${xml(TAG)}](javascript:alert(1))</code>`],
+    ['code with a backtick behind an open bracket in a formula', `<p>${math('[a')}<code>\`](javascript:alert(1))</code>`],
     ['code behind an address', `<p>http://e.org/<code>: x</code>${xml(TAG)}<code>z</code>`],
     ['a definition over two lines', `<p>[a<br>b]: javascript:alert(1)<p>[a<br>b]`],
     ['a formula in a cell', `<table><tr><th>a<th>b<tr><td>${math(`|a| ${TAG}`)}<td>${math('`')}</table>`],

@@ -212,8 +212,9 @@ export interface CodePlace {
 export function inlineCode(text: string, place: CodePlace): string {
   const isAmbiguous =
     (place.isAfterUrl === true && /[\s<`\]]/.test(text)) ||
-    // marked finds the end of a link beyond such code.
-    (place.isLinkText === true && text.includes('`')) ||
+    // marked takes a backtick in code for its end: it finds the end of a link in code, or beyond it. The bracket that opens
+    // the link may stand in a formula, where none can be escaped.
+    (text.includes('`') && (place.isLinkText === true || text.includes(']('))) ||
     // Parsers differ on an escaped pipe behind a backslash.
     (place.isInCell === true && text.includes('\\|'))
   return isAmbiguous ? codeElement(text) : codeSpan(text)
