@@ -97,6 +97,8 @@ const math = (tex: string, display = 'inline'): string =>
   `<math display="${display}" alttext="${xml(tex)}"><mi>x</mi></math>`
 const link = (href: string, text = 'x'): string => `<a href="${xml(href)}">${text}</a>`
 
+const cell = (content: string): string => `<table><tr><th>a<th>b<tr><td>${content}<td>b</table>`
+
 const RUN = (text: string): string => `<w:r><w:t xml:space="preserve">${xml(text)}</w:t></w:r>`
 const REFERENCE = '<w:r><w:footnoteReference w:id="2"/></w:r>'
 
@@ -182,8 +184,22 @@ describe('The Markdown of a hostile document has nothing live when it is rendere
     ['an address whose text is a link', link(`tel:1${LINK}${TAG}`, `${LINK}${xml(TAG)}`)],
     ['an address whose text is code', link(`https://e.org/${TAG}`, `<code>\`\`\`</code></a><a href=/>${xml(TAG)}`)],
     ['code with brackets behind an open bracket', `<p>[x <code>]${xml(TAG)}](javascript:alert(1))</code>`],
-    ['code with a backtick behind an open bracket in a formula', `<p>${math('[a')}<code>\`](javascript:alert(1))</code>`],
+    [
+      'code with a backtick behind an open bracket in a formula',
+      `<p>${math('[a')}<code>\`](javascript:alert(1))</code>`,
+    ],
     ['code behind an address', `<p>http://e.org/<code>: x</code>${xml(TAG)}<code>z</code>`],
+    ['an address with a bracket over two lines of a cell', cell(`http://e.org/[<br>a]${xml(TAG)}`)],
+    ['an address with a bracket over two blocks of a cell', cell(`<p>http://e.org/[<p>a]${xml(TAG)}`)],
+    ['an address with a bracket around a comparison', `<p>http://e.org/(1&lt;2)${xml(TAG)}`],
+    [
+      'a list of values with an address over two lines',
+      csv([
+        ['a', 'b'],
+        [`http://e.org/[\na]${TAG}`, 'b'],
+      ]),
+      'text/csv',
+    ],
     ['a definition over two lines', `<p>[a<br>b]: javascript:alert(1)<p>[a<br>b]`],
     ['a formula in a cell', `<table><tr><th>a<th>b<tr><td>${math(`|a| ${TAG}`)}<td>${math('`')}</table>`],
     ['a Word document with a link', wordWithLink(`mailto:a ${TAG}`, 'x')],

@@ -89,16 +89,26 @@ export interface Surroundings {
 /** Surroundings of a text that is a line of its own. */
 export const LINE_ENDS: Surroundings = { before: ' ', after: ' ', isLinkText: false }
 
+/** Between lines of a cell. */
+export const LINE_BREAK = '<br>'
+
 const URL_START = /(?:https?|ftp):\/\/|www\./i
 
 /**
- * Whether a bare URL goes on to the end of a text: one that begins in it, or one that reaches its start. GFM takes
- * everything up to a blank or `<` as part of the URL, so that backslashes and backticks in it do not escape what follows.
+ * Whether a bare URL goes on to the end of a text: one that begins in it, or one that reaches its start. Parsers take
+ * everything up to a blank as part of the URL, some of them `<` within brackets as well, so that backslashes and backticks in it
+ * do not escape what follows.
  */
 export function urlReaches(text: string, reachesStart: boolean): boolean {
   let start = text.length
   while (start > 0 && /\S/.test(text.charAt(start - 1))) start -= 1
   return (reachesStart && start === 0) || URL_START.test(text.slice(start))
+}
+
+/** Lines as one, in a place where Markdown has no lines; a blank ends a bare URL before a break. */
+export function joinLines(lines: readonly string[]): string {
+  const last = lines.length - 1
+  return lines.map((line, index) => (index < last && urlReaches(line, false) ? `${line} ` : line)).join(LINE_BREAK)
 }
 
 /**
@@ -147,9 +157,7 @@ export function escapeInline(text: string, surroundings: Surroundings): string {
       case '<':
         isInUrl = urlReaches(text.slice(urlChecked, offset), isInUrl)
         urlChecked = end
-        if (/[a-z/!?]/i.test(after)) return isInUrl ? '&lt;' : '\\<'
-        isInUrl = false
-        return special
+        return !/[a-z/!?]/i.test(after) ? special : isInUrl ? '&lt;' : '\\<'
       case '&':
         return isEntity(text, end) ? '\\&' : special
       default:

@@ -205,7 +205,7 @@ describe('Text that looks like a tag', () => {
     ['behind a URL and a blank', `https://e.org ${TAG}`, 'https://e.org \\<img src=x onerror=alert(1)>'],
     ['behind a URL in capitals', `HTTPS://e.org/${TAG}`, 'HTTPS://e.org/&lt;img src=x onerror=alert(1)>'],
     ['behind another one', `www.e.org&lt;b>${TAG}`, 'www.e.org&lt;b>&lt;img src=x onerror=alert(1)>'],
-    ['behind a URL that a comparison ends', `www.e.org&lt;1${TAG}`, 'www.e.org<1\\<img src=x onerror=alert(1)>'],
+    ['behind a URL with a comparison', `www.e.org&lt;1${TAG}`, 'www.e.org<1&lt;img src=x onerror=alert(1)>'],
     ['in bold behind a URL', `www.e.org/.<b>&lt;i>a</b>`, 'www.e.org/.**&lt;i>a**'],
     ['behind bold behind a URL', `ftp://e.org<b>x</b>${TAG}`, 'ftp://e.org**x**&lt;img src=x onerror=alert(1)>'],
     ['behind code behind a URL', `www.e.org<code>c</code>${TAG}`, 'www.e.org`c`&lt;img src=x onerror=alert(1)>'],

@@ -235,7 +235,8 @@ class InlineWriter {
       case 'link':
         return this.link(piece)
       case 'break':
-        return this.lineBreak
+        // A blank ends a bare URL.
+        return this.isAfterUrl && this.lineBreak !== ' ' ? ` ${this.lineBreak}` : this.lineBreak
       case 'task':
         return ''
     }

@@ -11,16 +11,14 @@ import {
   withMark,
   withoutMark,
 } from './document-model.js'
-import { escapeInline, inlineCode, LINE_ENDS } from './escape-markdown.js'
+import { escapeInline, inlineCode, joinLines, LINE_BREAK, LINE_ENDS } from './escape-markdown.js'
 import { writeInline } from './inline-writer.js'
-
-const LINE_BREAK = '<br>'
 
 /** Blocks of a cell as one line: their lines joined by `<br>`. */
 function writeOnOneLine(blocks: readonly Block[]): string {
   const lines: string[] = []
   addLines(blocks, lines)
-  return lines.join(LINE_BREAK)
+  return joinLines(lines)
 }
 
 function addLines(blocks: readonly Block[], lines: string[]): void {
@@ -131,7 +129,7 @@ export function cellText(text: string, isLinkText = false): string {
     .replaceAll('|', '\\|')
     .split('\n')
   const trimmed = lines.map((line) => line.trim())
-  return trimmed.filter((line) => line !== '').join('<br>')
+  return joinLines(trimmed.filter((line) => line !== ''))
 }
 
 function tableRow(cells: readonly string[]): string {
