@@ -64,13 +64,21 @@ export async function visibleDamage(files: string): Promise<string | undefined> 
     : `it is of PostgreSQL ${version}, and this gateway's is ${POSTGRES_VERSION}`
 }
 
+/** Group and others may write. */
+const WRITE_BITS = 0o022
+/** Nothing in such a folder can be replaced by other users. */
+const STICKY_BIT = 0o1000
+
 /**
- * Closes the files to other users; the directory around them may be a volume that belongs to another user. Windows has no
- * modes.
+ * Closes the files of a store to other users, and lets none of them write to the directory around it, unless it belongs to another
+ * user, as a volume may. Windows has no modes.
  */
-export async function makePrivate(files: string): Promise<void> {
-  if (process.platform === 'win32' || ((await stat(files)).mode & OTHER_USERS) === 0) return
-  await chmod(files, 0o700)
+export async function makePrivate(directory: string, files: string): Promise<void> {
+  if (process.platform === 'win32') return
+  const [outer, inner] = await Promise.all([stat(directory), stat(files)])
+  if ((inner.mode & OTHER_USERS) !== 0) await chmod(files, 0o700)
+  const isOpen = (outer.mode & WRITE_BITS) !== 0 && (outer.mode & STICKY_BIT) === 0
+  if (isOpen && outer.uid === process.getuid?.()) await chmod(directory, outer.mode & 0o7777 & ~WRITE_BITS)
 }
 
 /** What this user may still write on the disk of a folder, which may be still to be made; undefined where no system tells. */

@@ -177,13 +177,20 @@ describe('embedded', () => {
       },
     )
 
-    it('lets no other user at its files', async () => {
+    it.each([
+      { given: 0o777, set: 0o755 },
+      { given: 0o770, set: 0o750 },
+      { given: 0o1777, set: 0o1777 },
+    ])('lets no other user at its files, nor write beside them (mode %j)', async ({ given, set }) => {
       const whole = directory
       directory = await dataDirectory()
-      await chmod(join(directory, 'postgres'), 0o775)
+      const files = join(directory, 'postgres')
+      await chmod(directory, given)
+      await chmod(files, 0o775)
       const opened = store()
       await opened.database.open()
-      expect((await stat(join(directory, 'postgres'))).mode & 0o777).toBe(0o700)
+      const modes = [directory, files].map(async (folder) => (await stat(folder)).mode & 0o7777)
+      expect(await Promise.all(modes)).toEqual([set, 0o700])
       await opened.close()
       await rm(directory, { recursive: true })
       directory = whole

@@ -229,7 +229,7 @@ export class EmbeddedEngine implements StoreEngine {
   /** See `visibleDamage`; of files that this user alone may read. */
   private async examined(files: string): Promise<string | undefined> {
     try {
-      await makePrivate(files)
+      await makePrivate(this.directory, files)
       return await visibleDamage(files)
     } catch (error) {
       throw this.unusable('cannot be read, or closed to other users', error)
