@@ -64,7 +64,9 @@ export function scanJsonObject(bytes: Buffer, source: JsonSource = 'caller'): Js
       member = { name, keyStart, keyEnd, valueStart: afterSpace(bytes, colon + 1) }
     } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
       if (++depth > MAXIMUM_JSON_DEPTH) throw tooDeep()
-      if (++values > maximumValues) throw tooManyValues()
+      const first = bytes[afterSpace(bytes, position + 1)]
+      const isEmpty = first === CLOSE_BRACE || first === CLOSE_BRACKET
+      if (!isEmpty && ++values > maximumValues) throw tooManyValues()
       nested?.open(depth)
     } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
       if (depth === 1) closeMember(position)
@@ -80,7 +82,7 @@ export function scanJsonObject(bytes: Buffer, source: JsonSource = 'caller'): Js
 interface JsonScan {
   /** Of the top level, by their names. */
   readonly members: Map<string, MemberSpan>
-  /** At all levels: about twice as many as there are. */
+  /** At all levels, the whole included. */
   readonly values: number
 }
 
@@ -109,32 +111,30 @@ class NestedKeys {
 }
 
 class ObjectKeys {
-  /** Start and end of each. */
-  private readonly spans = new Int32Array(2 * COMPARED_KEYS)
-  private count = 0
+  /** Start and end of each in turn. */
+  private readonly spans: number[] = []
   /** Their texts, once they are many or one is spelled with escapes. */
   private texts: Set<string> | undefined
 
   constructor(private readonly bytes: Buffer) {}
 
   clear(): void {
-    this.count = 0
+    this.spans.length = 0
     this.texts = undefined
   }
 
   /** False where the object has the key already. */
   add(start: number, end: number, isEscaped: boolean): boolean {
-    if (this.texts === undefined && (isEscaped || this.count === COMPARED_KEYS)) {
-      this.texts = new Set(Array.from({ length: this.count }, (_, index) => this.textOf(index)))
+    const { spans } = this
+    if (this.texts === undefined && (isEscaped || spans.length === 2 * COMPARED_KEYS)) {
+      this.texts = new Set(Array.from({ length: spans.length / 2 }, (_, index) => this.textOf(index)))
     }
     if (this.texts !== undefined) {
       const before = this.texts.size
       return this.texts.add(keyText(this.bytes, start, end)).size > before
     }
-    for (let index = 0; index < this.count; index++) if (this.isAt(index, start, end)) return false
-    this.spans[2 * this.count] = start
-    this.spans[2 * this.count + 1] = end
-    this.count++
+    for (let index = 0; 2 * index < spans.length; index++) if (this.isAt(index, start, end)) return false
+    spans.push(start, end)
     return true
   }
 
@@ -204,15 +204,14 @@ export class JsonBody<Fields extends object = Record<string, unknown>> {
     private readonly scan: JsonScan,
   ) {}
 
-  /** An upper bound of the values it holds, those within others included. */
-  get values(): number {
-    return this.scan.values
-  }
-
-  /** Throws `invalid_request` for anything but one well-formed UTF-8 JSON object within the gateway's JSON rules. */
-  static parse(bytes: Buffer, source: JsonSource = 'caller'): JsonBody {
+  /**
+   * Throws `invalid_request` for anything but one well-formed UTF-8 JSON object within the gateway's JSON rules. `beforeParsing` is
+   * told how many values it holds, those within others included, and may throw.
+   */
+  static parse(bytes: Buffer, source: JsonSource = 'caller', beforeParsing?: (values: number) => void): JsonBody {
     if (!isUtf8(bytes)) throw new GatewayError('invalid_request', 'The request body is not valid UTF-8.', INVALID_JSON)
     const scan = scanJsonObject(bytes, source)
+    beforeParsing?.(scan.values)
     return new JsonBody(bytes, parseObject(bytes), scan)
   }
 

@@ -58,8 +58,9 @@ function jsonBodyPipe<Dto extends object>(
       assertReadable(request, maximumBytes)
       const call = contextOf(request)
       const read = readBody(request, response, { maximumBytes, timeoutMs })
-      const body = JsonBody.parse(Buffer.isBuffer(read) ? read : await received(read, call))
-      if (body.values > FREE_VALUES && call.memory?.take(body.values * VALUE_BYTES) === false) throw memoryFull()
+      const body = JsonBody.parse(Buffer.isBuffer(read) ? read : await received(read, call), 'caller', (values) => {
+        if (values > FREE_VALUES && call.memory?.take(values * VALUE_BYTES) === false) throw memoryFull()
+      })
       const fields = this.check.accepts(body.fields) ? (body.fields as Dto) : await this.check.assert(body.fields)
       return { body: body.as(droppedFields.length === 0 ? fields : { ...fields, ...droppedValues }), call }
     }
