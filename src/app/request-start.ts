@@ -127,7 +127,7 @@ export function requestStart(parts: RequestStartParts): RequestStart {
       hooks.over(call, outcome)
       known.learn(call, outcome)
       memory.close()
-      if (decision === 'let_in') gate.end(path, sharer)
+      if (decision === 'let_in') gate.end(path, sharer, call.log.bytesIn + call.log.bytesOut)
     }
     response.on('close', finish)
     if (decision !== 'let_in') {

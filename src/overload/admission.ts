@@ -119,8 +119,10 @@ export class Admission {
     this.places.count(sharer, 1)
   }
 
-  end(sharer: Sharer): void {
+  /** `bytes` have passed for the request, both ways. */
+  end(sharer: Sharer, bytes: number): void {
     this.places.count(sharer, -1)
+    this.#loop.countBytes(sharer, bytes)
   }
 
   /** Looks at the event loop and at the memory from here on. */

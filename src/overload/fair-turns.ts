@@ -29,9 +29,12 @@ export function fairPart(used: readonly number[], total: number): number {
   return used.length === 0 ? total : Math.max(rest, ...used)
 }
 
-/** Admissions of the last seconds by name. */
+/** Of bodies and answers, as much work as a request without them, roughly. */
+const BYTES_PER_REQUEST = 32_768
+
+/** Work of the last seconds by name, in requests. */
 class Recent {
-  readonly #used = new Map<string, number>()
+  readonly #used = new Map<string, { work: number }>()
   part = 0
 
   get names(): number {
@@ -40,40 +43,45 @@ class Recent {
 
   get sum(): number {
     let sum = 0
-    for (const amount of this.#used.values()) sum += amount
+    for (const { work } of this.#used.values()) sum += work
     return sum
   }
 
-  count(name: string): void {
-    const known = this.#known(name)
-    this.#used.set(known, (this.#used.get(known) ?? 0) + 1)
+  count(name: string, work: number): void {
+    const used = this.#usedBy(name)
+    if (used === undefined) this.#used.set(this.#isFull ? OTHERS : name, { work })
+    else used.work += work
   }
 
   isBelowPart(name: string): boolean {
-    return (this.#used.get(this.#known(name)) ?? 0) + 1 <= this.part
+    return (this.#usedBy(name)?.work ?? 0) + 1 <= this.part
   }
 
-  #known(name: string): string {
-    return this.#used.has(name) || this.#used.size < MAXIMUM_NAMES ? name : OTHERS
+  get #isFull(): boolean {
+    return this.#used.size >= MAXIMUM_NAMES
+  }
+
+  #usedBy(name: string): { work: number } | undefined {
+    return this.#used.get(name) ?? (this.#isFull ? this.#used.get(OTHERS) : undefined)
   }
 
   /** Time goes on; parts are made of at least `total`. */
   tick(total = 0): void {
-    for (const [name, amount] of this.#used) {
-      if (amount * REMAINS_PER_TICK < FORGOTTEN_BELOW) this.#used.delete(name)
-      else this.#used.set(name, amount * REMAINS_PER_TICK)
+    for (const [name, used] of this.#used) {
+      used.work *= REMAINS_PER_TICK
+      if (used.work < FORGOTTEN_BELOW) this.#used.delete(name)
     }
-    const used = [...this.#used.values()]
+    const works = Array.from(this.#used.values(), ({ work }) => work)
     // A newcomer is one more to divide by.
-    this.part = fairPart([...used, 0], Math.max(total, this.sum))
+    this.part = fairPart([...works, 0], Math.max(total, this.sum))
   }
 }
 
 /**
- * Who goes first when there is not enough for all: callers that had less than their fair part of what was admitted in the last
- * seconds. Keys divide the whole. Callers without one are one of them, and divide its part by their addresses. Addresses cost
- * little, so they go first for at most half of what is admitted; keys may for all of it. A flood from many addresses is shed
- * like any other.
+ * Who goes first when there is not enough for all: callers that had less than their fair part of the work of the last seconds, a
+ * request and what has passed for it; what is only announced costs nothing and counts for nothing. Keys divide the whole. Callers
+ * without one are one of them, and divide its part by their addresses. Addresses cost little, so they go first for at most half of
+ * what is admitted; keys may for all of it. A flood from many addresses is shed like any other.
  */
 export class FairTurns {
   readonly #keys = new Recent()
@@ -89,8 +97,18 @@ export class FairTurns {
 
   /** Notes an admission. */
   count({ keyId, member }: Sharer): void {
-    this.#keys.count(keyId)
-    if (member !== undefined) this.#members.count(member)
+    this.#count(keyId, member, 1)
+  }
+
+  /** Notes what has passed for an admitted request, both ways. */
+  countBytes({ keyId, member }: Sharer, bytes: number): void {
+    // Most requests have a few hundred.
+    if (bytes >= BYTES_PER_REQUEST) this.#count(keyId, member, bytes / BYTES_PER_REQUEST)
+  }
+
+  #count(keyId: string, member: string | undefined, work: number): void {
+    this.#keys.count(keyId, work)
+    if (member !== undefined) this.#members.count(member, work)
   }
 
   /** Whether a caller goes before others; each time counts. */

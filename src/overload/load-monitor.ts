@@ -153,10 +153,9 @@ const SHEDDING_INTERVAL_MS = 1
  * ready, so under too many requests the turns become longer and longer, and everybody waits for whole turns. When they stay above
  * the high watermark, or a burst is too large for one turn, new requests have a budget of each turn: those that come while it is
  * used up are refused, but for callers that had less than their part (`FairTurns`). With several callers half the high watermark
- * counts: a caller alone waits for itself. The budget shrinks while turns last longer
- * than the high watermark, for instance by streams that were admitted before, and grows while they are below the low one. A turn
- * is only as long as the process worked in it: one that waited for a processor others had does not work faster by refusing. All
- * times are on one clock, in milliseconds.
+ * counts: a caller alone waits for itself. The budget shrinks while turns last longer than the high watermark, for instance by
+ * streams that were admitted before, and grows while they are below the low one. A turn is only as long as the process worked in
+ * it: one that waited for a processor others had does not work faster by refusing. All times are on one clock, in milliseconds.
  */
 export class EventLoopLoad {
   #turnStartedAtMs: number
@@ -208,6 +207,11 @@ export class EventLoopLoad {
     this.#turns.count(sharer)
     this.#admitted++
     return true
+  }
+
+  /** Notes what has passed for a request that was admitted, when it is over. */
+  countBytes(sharer: Sharer, bytes: number): void {
+    this.#turns.countBytes(sharer, bytes)
   }
 
   /** Called by a timer that was set to `sleptMs`: a new turn begins. In the last one the process worked for `workedMs`. */

@@ -161,9 +161,9 @@ export class RequestGate implements FastRejectGate {
     return 'let_in'
   }
 
-  /** Called once for each request that was let in, when its response is over. */
-  end(path: string, sharer: Sharer): void {
-    this.parts.admission.end(sharer)
+  /** Called once for each request that was let in, when its response is over, with the bytes of its body and its response. */
+  end(path: string, sharer: Sharer, bytes: number): void {
+    this.parts.admission.end(sharer, bytes)
     if (path.startsWith(OPERATORS_PATHS)) this.operatorsUnderWay--
   }
 

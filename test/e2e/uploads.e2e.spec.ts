@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { startP1Simulator } from '@multi-model-gateway/sandbox/p1/p1.simulator.js'
 import type { FaultName } from '@multi-model-gateway/sandbox/server/faults.js'
 import { toFile } from 'openai'
@@ -426,6 +426,14 @@ describe('bytes in flight', () => {
       for (const other of ['b', 'bearer-of-b']) expect((await chat(other, 1_000_000)).status).toBe(200)
     })
 
+    it('count as work of their caller when its request is over, with those of the answer', async () => {
+      const counted = jest.spyOn(gateway.application.get(Admission).loop, 'countBytes')
+      await chat('b', 1_000_000)
+      await eventually(() => counted.mock.calls.length > 0)
+      expect(counted.mock.calls).toEqual([[{ keyId: 'b' }, expect.any(Number)]])
+      expect(counted.mock.calls[0]?.[1]).toBeGreaterThan(1_000_060)
+    })
+
     it('are for a body of many values those that it takes once it is parsed', async () => {
       stall('b', 'content-length: 300000', 10)
       await eventually(() => bytes() === STEP_BYTES)
@@ -435,12 +443,12 @@ describe('bytes in flight', () => {
           headers: { authorization: 'Bearer a' },
           body: `{"model":"m","messages":[{"role":"user","content":"x"}],"lists":[${'[],'.repeat(count)}[]]}`,
         })
-      // 90 KB, but two megabytes and more of empty lists: more than the share of one caller.
-      const refused = await lists(30_000)
+      // 180 KB, but nearly four megabytes of empty lists: more than the share of one caller.
+      const refused = await lists(60_000)
       expect([refused.status, refused.headers['retry-after']]).toEqual([503, '5'])
-      expect((await lists(10_000)).status).toBe(200)
-      // 65,536 values are the most: an object, a list, and two for each list in it.
-      expect((await lists(32_800)).text).toContain('json_too_many_values')
+      expect((await lists(20_000)).status).toBe(200)
+      // 65,536 values are the most.
+      expect((await lists(65_600)).text).toContain('json_too_many_values')
       await eventually(() => bytes() === STEP_BYTES)
     })
 
