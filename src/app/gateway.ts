@@ -119,7 +119,7 @@ async function listen(application: INestApplication, { host, port }: ServerSecti
   await once(server, 'listening')
   // A worker gets its connections from the primary, whose turns are short.
   if (cluster.isPrimary) {
-    void acceptMore(server).then((handles) => {
+    void acceptMore(server, WAITING_CONNECTIONS).then((handles) => {
       if (handles === 1 && server.listening)
         logger.warn('new connections are accepted one by one: they wait under load')
     })

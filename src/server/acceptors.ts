@@ -20,9 +20,9 @@ const RETURN_HANDLES = `process.on('message', (count, handle) => {
 
 /**
  * Lets a listening server accept several connections in a turn of the event loop. Node cannot copy a handle within a process, so that a
- * short-lived process returns it. Resolves with the number of handles: 1 when that does not work.
+ * short-lived process returns it. `backlog` is that of the server. Resolves with the number of handles: 1 when that does not work.
  */
-export function acceptMore(server: UpgradableServer): Promise<number> {
+export function acceptMore(server: UpgradableServer, backlog: number): Promise<number> {
   const child = spawn(process.execPath, ['-e', RETURN_HANDLES], {
     env: {},
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
@@ -31,17 +31,20 @@ export function acceptMore(server: UpgradableServer): Promise<number> {
   })
   child.unref()
   child.channel?.unref()
-  let handles = 1
-  child.on('message', (_index, handle) => {
-    server.acceptWith(handle)
-    handles++
-  })
-  child.send(LISTENING_HANDLES - 1, Reflect.get(server, '_handle') as SendHandle)
   return new Promise((resolve) => {
+    let handles = 1
     const end = (): void => {
       resolve(handles)
     }
-    child.once('error', end)
-    child.once('close', end)
+    const fail = (error: Error | null): void => {
+      if (error !== null) end()
+    }
+    child.on('error', fail).on('close', end)
+    child.on('message', (_index, handle) => {
+      server.acceptWith(handle, backlog)
+      handles++
+    })
+    // There is no channel where no file descriptor was left for it.
+    if (child.connected) child.send(LISTENING_HANDLES - 1, Reflect.get(server, '_handle') as SendHandle, fail)
   })
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { IncomingMessage, type Server, ServerResponse } from 'node:http'
-import { type AddressInfo, connect, type Socket } from 'node:net'
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { type AddressInfo, connect, Server as Acceptor, type Socket } from 'node:net'
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import type { Express, Request, Response } from 'express'
 import fc from 'fast-check'
 import { cpuMs, eventually } from '../../test/support/eventually.js'
@@ -334,11 +334,13 @@ describe('A server that is told to close', () => {
 })
 
 describe('A server with further handles of its socket', () => {
+  const BACKLOG = 128
+
   let server: UpgradableServer
   let port: number
   beforeEach(async () => {
     server = new UpgradableServer({ keepAliveTimeout: 60_000 }, (_request, response) => response.end('served'))
-    server.listen({ port: 0, host: '127.0.0.1', backlog: 128 })
+    server.listen({ port: 0, host: '127.0.0.1', backlog: BACKLOG })
     await once(server, 'listening')
     port = (server.address() as AddressInfo).port
   })
@@ -347,8 +349,25 @@ describe('A server with further handles of its socket', () => {
     server.close()
   })
 
+  it('keeps its backlog, which each handle sets anew', async () => {
+    const listen = jest.spyOn(Acceptor.prototype, 'listen')
+    await acceptMore(server, BACKLOG)
+    const { calls } = listen.mock
+    listen.mockRestore()
+    expect(calls).toEqual(Array.from({ length: LISTENING_HANDLES - 1 }, () => [expect.anything(), BACKLOG]))
+  })
+
+  it('serves by the one it has where no process can be started', async () => {
+    const { execPath } = process
+    process.execPath = '/nowhere/node'
+    const handles = acceptMore(server, BACKLOG)
+    process.execPath = execPath
+    expect(await handles).toBe(1)
+    expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toBe('served')
+  })
+
   it('accepts several connections in one turn of the event loop, and serves all', async () => {
-    expect(await acceptMore(server)).toBe(LISTENING_HANDLES)
+    expect(await acceptMore(server, BACKLOG)).toBe(LISTENING_HANDLES)
     let turn = 0
     const turns: number[] = []
     const next = (): void => {
@@ -365,7 +384,7 @@ describe('A server with further handles of its socket', () => {
   })
 
   it('closes when the last connection ends, and accepts none by any handle before that', async () => {
-    await acceptMore(server)
+    await acceptMore(server, BACKLOG)
     let accepted = 0
     server.on('connection', () => accepted++)
     const clients = Array.from({ length: 16 }, () => connect(port, '127.0.0.1').on('error', () => undefined))
@@ -385,7 +404,7 @@ describe('A server with further handles of its socket', () => {
   })
 
   it('that closes while they are made accepts nothing by them', async () => {
-    const more = acceptMore(server)
+    const more = acceptMore(server, BACKLOG)
     server.close()
     await more
     const [refused] = (await once(connect(port, '127.0.0.1'), 'error')) as [NodeJS.ErrnoException]

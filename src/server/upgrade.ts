@@ -10,12 +10,15 @@ export class UpgradableServer extends Server {
   private readonly upgraded = new Set<Duplex>()
   private readonly acceptors: Acceptor[] = []
 
-  /** Accepts connections by another handle of its listening socket, too (`acceptors.ts`). */
-  acceptWith(handle: unknown): void {
+  /**
+   * Accepts connections by another handle of its listening socket, too (`acceptors.ts`). `backlog`: of that socket, as the call sets
+   * it anew.
+   */
+  acceptWith(handle: unknown, backlog: number): void {
     const acceptor = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
       this.emit('connection', socket)
     })
-    acceptor.listen(handle)
+    acceptor.on('error', ignore).listen(handle, backlog)
     if (this.listening) this.acceptors.push(acceptor)
     else acceptor.close()
   }
