@@ -3,7 +3,7 @@ import { KeyTable } from '../auth/key-table.js'
 import { GatewayError } from '../core/errors.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
-import { hasKey, KEY_MASK } from '../server/request-target.js'
+import { hasKey, KEY_MASK } from '../core/key-mask.js'
 
 /** `begun` = the outcome was never recorded. `refused` = nothing was done, and the response said why. */
 export type AuditOutcome = 'begun' | 'done' | 'refused' | 'failed'

@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common'
 import { hintOf, KeyTable, newKey, StoredKeys } from '../auth/key-table.js'
 import { type IssuedKey, type KeyChange, KeyRepository, type KeyFields, storedKeyOf } from '../auth/key.repository.js'
 import { GatewayError, quoted } from '../core/errors.js'
-import { hasKey } from '../server/request-target.js'
+import { hasKey } from '../core/key-mask.js'
 import { type Admin, AuditLog } from './audit-log.js'
 import { type KeyChangeDto, keyId, type NewKeyDto } from './keys.dto.js'
 

@@ -4,7 +4,9 @@ import { keyFault } from '../auth/key.guard.js'
 import type { KeyTable } from '../auth/key-table.js'
 import type { GatewayConfig } from '../config/settings.js'
 import { type Dialect, endpointFor } from '../core/endpoint.js'
+import { hasKey, maskedName, maskedPath } from '../core/key-mask.js'
 import { attachContext, RequestContext, requestIdOf } from '../core/request-context.js'
+import { processClock } from '../core/time.js'
 import { settleUsage } from '../core/usage.js'
 import { ERROR_FORMATS } from '../dialects/error-format.js'
 import { AccessLog } from '../observability/access-log.js'
@@ -19,13 +21,11 @@ import { RequestGate } from '../overload/request-gate.js'
 import { callerAddress } from '../server/client-address.js'
 import { sendError } from '../server/error-filter.js'
 import type { RequestStart } from '../server/http-adapter.js'
-import { hasKey, maskedName, maskedPath, originForm, pathOf, requestFault } from '../server/request-target.js'
+import { originForm, pathOf, requestFault } from '../server/request-target.js'
 import { ENDPOINTS } from './capabilities.js'
 
 const SWITCHING_PROTOCOLS = 101
 const FIRST_ERROR_STATUS = 400
-
-const nowMs = (): number => performance.now()
 
 export const dialectOf = (path: string): Dialect => ENDPOINTS.dialectOf(path)
 
@@ -45,18 +45,19 @@ function gateOf({ sandbox, readiness, hooks, admission, settings, lastResponse }
   const callers = new CallerResolver(
     (token) => settings.keys?.idOf(token),
     () => settings.current.server.trustedProxies,
-    nowMs,
+    processClock,
   )
   const known = new KnownRefusals({
     keyFault: (headers, endpoint) => settings.keys && keyFault(settings.keys, headers, endpoint),
     onRepeated: (call, outcome, times) => {
       hooks.repeated(call, outcome, times)
     },
-    nowMs,
+    nowMs: processClock,
   })
   hooks.countWhenAsked(known.report)
   const gate = new RequestGate({
-    ...{ admission, known, lastResponse, dialectOf, nowMs },
+    ...{ admission, known, lastResponse, dialectOf },
+    nowMs: processClock,
     mayBeBare: () => !sandbox && !readiness.isLeaving,
     endpointOf: (method, path) => endpointFor(ENDPOINTS.find(path), method),
     sharerOf: (headers) => callers.of(headers),
@@ -64,9 +65,12 @@ function gateOf({ sandbox, readiness, hooks, admission, settings, lastResponse }
   return { callers, known, gate }
 }
 
+/** Ids that gateways, balancers and SDKs make: no digest is made of them, nor of a key that looks like one. */
+const USUAL_ID = /^(?:req_[0-9a-f]{32}|(?:req_)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i
+
 /** Admits requests; creates each request's context, and its log line when the response is over. */
 export function requestStart(parts: RequestStartParts): RequestStart {
-  const { logging, sandbox, readiness, hooks, admission, settings } = parts
+  const { logging, hooks, admission, settings } = parts
   const { callers, known, gate } = gateOf(parts)
   const isKey = (text: string): boolean => settings.keys?.knows(text) === true
   const shownName = (name: string): string => maskedName(name, isKey)
@@ -76,25 +80,19 @@ export function requestStart(parts: RequestStartParts): RequestStart {
   })
 
   /** A key that was sent as an id stands nowhere. */
-  const isSecret = (id: string): boolean => hasKey(id, isKey)
+  const isSecret = (id: string): boolean => !USUAL_ID.test(id) && hasKey(id, isKey)
 
-  const begin = (request: IncomingMessage, path: string): RequestContext => {
-    const call = new RequestContext(
-      requestIdOf(request, isSecret),
-      request.method ?? '',
-      path,
-      nowMs(),
-      ENDPOINTS.find(path),
-    )
-    call.isExplained = settings.current.server.explainHeaders
-    attachContext(request, call)
-    hooks.begun(call, request)
-    const { requestIdHeader } = ERROR_FORMATS[call.dialect]
-    if (requestIdHeader !== undefined) call.responseHeaders[requestIdHeader] = call.requestId
-    if (sandbox) call.responseHeaders['x-gateway-sandbox'] = 'true'
-    // Clients with kept-alive connections must find another replica for their next request.
-    if (readiness.isLeaving) call.responseHeaders['connection'] = 'close'
-    return call
+  const settle = (call: RequestContext, request: IncomingMessage, response: ServerResponse): void => {
+    settleUsage(call.log)
+    const outcome = outcomeOf(call, response)
+    if (outcome.status >= FIRST_ERROR_STATUS) {
+      call.log.callerAddress = callerAddress(request, settings.current.server.trustedProxies)
+      // Models that are served come from the configuration: of them nothing is looked up.
+      if (call.log.model !== undefined) call.log.model = shownName(call.log.model)
+    }
+    accessLog.write(call, outcome)
+    hooks.over(call, outcome)
+    known.learn(call, outcome)
   }
 
   return (request: IncomingMessage, response: ServerResponse): boolean => {
@@ -105,31 +103,14 @@ export function requestStart(parts: RequestStartParts): RequestStart {
     if (known.isBusy && gate.refuseLikeOthers(path, sharer, headers, request, response)) return false
     const decision = gate.check(path, sharer)
     if (decision !== 'let_in' && gate.refuseBarely(decision, path, request, response)) return false
-    const call = begin(request, path)
+    const call = beginCall(parts, requestIdOf(request, isSecret), request, path)
     const memory = new BudgetLease(admission.memory, call)
     call.memory = memory
-    let isOver = false
-    const finish = (): void => {
-      if (isOver) return
-      isOver = true
-      if (!response.writableFinished && response.statusCode !== SWITCHING_PROTOCOLS) call.disconnect.abort()
-      call.disconnect.whenReleased(settle)
-    }
-    const settle = (): void => {
-      settleUsage(call.log)
-      const outcome = outcomeOf(call, response)
-      if (outcome.status >= FIRST_ERROR_STATUS) {
-        call.log.callerAddress = callerAddress(request, settings.current.server.trustedProxies)
-        // Models that are served come from the configuration: of them nothing is looked up.
-        if (call.log.model !== undefined) call.log.model = shownName(call.log.model)
-      }
-      accessLog.write(call, outcome)
-      hooks.over(call, outcome)
-      known.learn(call, outcome)
+    whenOver(call, response, () => {
+      settle(call, request, response)
       memory.close()
       if (decision === 'let_in') gate.end(path, sharer, call.log.bytesIn + call.log.bytesOut)
-    }
-    response.on('close', finish)
+    })
     if (decision !== 'let_in') {
       gate.refuse(decision, call, request, response)
       return false
@@ -138,4 +119,33 @@ export function requestStart(parts: RequestStartParts): RequestStart {
     if (fault !== undefined) sendError(fault, call, request, response)
     return fault === undefined
   }
+}
+
+function beginCall(
+  { sandbox, readiness, hooks, settings }: RequestStartParts,
+  requestId: string,
+  request: IncomingMessage,
+  path: string,
+): RequestContext {
+  const call = new RequestContext(requestId, request.method ?? '', path, processClock(), ENDPOINTS.find(path))
+  call.isExplained = settings.current.server.explainHeaders
+  attachContext(request, call)
+  hooks.begun(call, request)
+  const { requestIdHeader } = ERROR_FORMATS[call.dialect]
+  if (requestIdHeader !== undefined) call.responseHeaders[requestIdHeader] = call.requestId
+  if (sandbox) call.responseHeaders['x-gateway-sandbox'] = 'true'
+  // Clients with kept-alive connections must find another replica for their next request.
+  if (readiness.isLeaving) call.responseHeaders['connection'] = 'close'
+  return call
+}
+
+/** Calls `settle` once, when the response is over and nothing is read for its usage any more. */
+function whenOver(call: RequestContext, response: ServerResponse, settle: () => void): void {
+  let isOver = false
+  response.on('close', () => {
+    if (isOver) return
+    isOver = true
+    if (!response.writableFinished && response.statusCode !== SWITCHING_PROTOCOLS) call.disconnect.abort()
+    call.disconnect.whenReleased(settle)
+  })
 }

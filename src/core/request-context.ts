@@ -227,9 +227,9 @@ export class RequestContext {
   readonly endpoint: EndpointSpec | undefined
   /** In which its failures are rendered, whatever its path. */
   readonly dialect: Dialect
-  /** The path as the log may show it. */
+  /** The path as it came, or the template of an endpoint with a secret in its path. */
   readonly loggedPath: string
-  /** Nothing in `loggedPath` is a caller's own text. */
+  /** Nothing in `loggedPath` is a caller's own text; of any other the log shows what `maskedPath` leaves. */
   readonly isPlainPath: boolean
   /** Written with the head of every response. */
   readonly responseHeaders: Record<string, string>

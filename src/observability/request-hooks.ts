@@ -19,7 +19,10 @@ export interface RequestOutcome {
 /** Called once for every request, when its response is over. Must not throw; what it throws is swallowed. */
 type FinishedListener = (call: RequestContext, outcome: RequestOutcome) => void
 
-/** Called when as many more requests have ended like one that was seen before, without a context of their own. */
+/**
+ * Called when as many more requests have ended like one that was seen before, without a context of their own. Must not throw; what it
+ * throws is swallowed.
+ */
 type RepeatedListener = (call: RequestContext, outcome: RequestOutcome, times: number) => void
 
 /** Called once for every request, before it is checked. Must not throw; what it throws is swallowed. */
@@ -52,30 +55,17 @@ export class RequestHooks {
   }
 
   repeated(call: RequestContext, outcome: RequestOutcome, times: number): void {
-    for (const listener of this.repeatedListeners) listener(call, outcome, times)
+    callAll(this.repeatedListeners, call, outcome, times)
   }
 
-  /** Calls every listener, even if another throws. */
   begun(call: RequestContext, request: IncomingMessage): void {
     this.underWay++
-    for (const listener of this.startedListeners) {
-      try {
-        listener(call, request)
-      } catch {
-        continue
-      }
-    }
+    callAll(this.startedListeners, call, request)
   }
 
   /** Called once for each request that has begun. */
   over(call: RequestContext, outcome: RequestOutcome): void {
-    for (const listener of this.finishedListeners) {
-      try {
-        listener(call, outcome)
-      } catch {
-        continue
-      }
-    }
+    callAll(this.finishedListeners, call, outcome)
     if (--this.underWay === 0) for (const listener of this.idleListeners.splice(0)) listener()
   }
 
@@ -86,6 +76,17 @@ export class RequestHooks {
       if (this.underWay === 0) resolve()
       else this.idleListeners.push(resolve)
     })
+  }
+}
+
+/** Every listener is called, even if another throws. */
+function callAll<Given extends unknown[]>(listeners: readonly ((...given: Given) => void)[], ...given: Given): void {
+  for (const listener of listeners) {
+    try {
+      listener(...given)
+    } catch {
+      continue
+    }
   }
 }
 

@@ -45,7 +45,8 @@ export class CallerResolver {
   ) {}
 
   of({ authorization, apiKey, forwardedFor, peer }: CallerHeaders): Sharer {
-    const key = authorization ?? apiKey
+    // An empty header is none, as for the guard.
+    const key = authorization || apiKey
     const byKey = key === undefined || key.length > LONGEST_TEXT ? undefined : this.byKey(key)
     if (byKey !== undefined) return byKey
     const proxies = this.trustedProxies()

@@ -36,7 +36,7 @@ interface KnownRefusalParts {
 /**
  * Answers floods of 401 and 429: requests without a valid key, or of a key whose requests per minute are used up. The first of a
  * second are made like any other, and are remembered for a second; further ones for the same reason at the same endpoint are
- * answered like these, for a fifth of the cost, and counted in the same places.
+ * answered like these, for a quarter of the cost, and counted in the same places.
  */
 export class KnownRefusals {
   private known = new Map<string, KnownRefusal>()
@@ -50,19 +50,16 @@ export class KnownRefusals {
 
   /** Whether there are so many that `find` is worth its time. */
   get isBusy(): boolean {
-    return this.inSecond >= ORDINARY_PER_SECOND
+    return this.inSecond >= ORDINARY_PER_SECOND && this.isSameSecond(this.parts.nowMs())
   }
 
   /** The refusal that a request would get, once there are too many to make each of them; it has been counted then. */
   find(endpoint: EndpointSpec | undefined, sharer: Sharer, headers: CallerHeaders): KnownRefusal | undefined {
     if (!this.isBusy || endpoint === undefined || endpoint.keyHeaders.length === 0) return undefined
-    const nowMs = this.parts.nowMs()
-    if (!this.isSameSecond(nowMs)) return undefined
     const reason = sharer.member === undefined ? sharer.keyId : this.faultOf(headers, endpoint)
     const found = reason === undefined ? undefined : this.known.get(`${endpoint.name} ${reason}`)
-    if (found === undefined || nowMs >= found.untilMs) return undefined
+    if (found === undefined || this.parts.nowMs() >= found.untilMs) return undefined
     found.repeats++
-    this.timer ??= setTimeout(this.report, SECOND_MS).unref()
     return found
   }
 
@@ -92,6 +89,7 @@ export class KnownRefusals {
     if (before !== undefined) this.count(before)
     const headers = isOfKey ? {} : limitHeadersOf(call)
     this.known.set(key, { error: failure, headers, call, outcome, untilMs, repeats: 0 })
+    this.reportLater()
   }
 
   private isSameSecond(nowMs: number): boolean {
@@ -110,7 +108,12 @@ export class KnownRefusals {
     clearTimeout(this.timer)
     this.timer = undefined
     for (const refusal of this.known.values()) this.count(refusal)
-    if (!this.isSameSecond(this.parts.nowMs())) this.known.clear()
+    if (this.isSameSecond(this.parts.nowMs())) this.reportLater()
+    else this.known.clear()
+  }
+
+  private reportLater(): void {
+    this.timer ??= setTimeout(this.report, SECOND_MS).unref()
   }
 
   private count(refusal: KnownRefusal): void {

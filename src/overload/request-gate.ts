@@ -70,6 +70,7 @@ export class RefusalTemplates {
     return `${head.join(requestId)}content-length: ${length}\r\ndate: ${this.dateText(nowMs)}\r\n\r\n${body.join(requestId)}`
   }
 
+  /** An error is always sent with the same `headers`. */
   private templateOf(dialect: Dialect, error: GatewayError, headers: Headers): Template {
     const known = this.templates.get(error)
     const template = known?.get(dialect)
@@ -222,10 +223,12 @@ export class RequestGate implements FastRejectGate {
   refusalText({ method, path, requestId, ...headers }: SimpleRequest): string | undefined {
     const sharer = this.parts.sharerOf(headers)
     const id = requestId === '' ? newRequestId() : requestId
-    const known = this.parts.known.find(this.parts.endpointOf(method, path), sharer, headers)
+    const known = this.parts.known.isBusy
+      ? this.parts.known.find(this.parts.endpointOf(method, path), sharer, headers)
+      : undefined
     if (known !== undefined) {
       this.lastRefusalAtMs = this.parts.nowMs()
-      return this.templates.wireText(known.call.dialect, known.error, id, known)
+      return this.templates.wireText(known.call.dialect, known.error, id, { headers: known.headers })
     }
     const reason = this.reasonFor(path, sharer)
     return reason === undefined
