@@ -17,6 +17,7 @@ import { keyId, keyLimits, LIMIT_RULES, modelGlobs } from './keys.dto.js'
 
 describe('The trail of an operator', () => {
   const ADMIN = { actor: 'admin-01234567', requestId: 'req_1' }
+  const KEY = 'a-key-of-a-team'
   const ACT = { action: 'keys.revoke', target: 'a', details: { why: 'x' } }
 
   /** What is in the log, and in the audit log while that can be written. */
@@ -40,7 +41,12 @@ describe('The trail of an operator', () => {
     }
     const audit = new FakeAudit()
     const log = (...words: unknown[]): void => void lines.push(words)
-    return { audit, rows, lines, trail: new AuditLog(audit, { knows: () => false }, { info: log, warn: log }) }
+    return {
+      audit,
+      rows,
+      lines,
+      trail: new AuditLog(audit, { knows: (text) => text === KEY }, { info: log, warn: log }),
+    }
   }
 
   it('holds a change before it is made, and its end afterwards', async () => {
@@ -49,6 +55,14 @@ describe('The trail of an operator', () => {
     expect(seen).toEqual(['begun'])
     expect(rows).toEqual([{ ...ADMIN, ...ACT, atMs: expect.any(Number), outcome: 'done' }])
     expect(lines).toEqual([[{ ...ADMIN, ...ACT, outcome: 'done' }, 'audit']])
+  })
+
+  it('shows no key that was typed as the name of something, however deep', async () => {
+    const { trail, rows, lines } = lab()
+    const details = { models: ['gpt-4o', KEY, [`Bearer ${KEY}`]] }
+    await trail.change(ADMIN, { ...ACT, target: KEY, details }, () => undefined)
+    expect(rows).toMatchObject([{ target: '[key]', details: { models: ['gpt-4o', '[key]', ['[key]']] } }])
+    expect(JSON.stringify([rows, lines])).not.toContain(KEY)
   })
 
   it('keeps a change from being made that cannot be written down', async () => {

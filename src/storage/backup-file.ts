@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
-import { open, rename, rm } from 'node:fs/promises'
+import { link, open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -76,14 +76,29 @@ export async function writeBackup(source: RowSource, file: string, onProgress: O
 const taken = (file: string): StoreUnusable =>
   new StoreUnusable(`${file} is there already: a backup is written to a new file.`)
 
-/** `rename` would replace what is there: the name is taken first, on every kind of disk, as not all know links. */
+/** `rename` would replace what is there, a link does not. */
 async function giveName(part: string, file: string): Promise<void> {
+  try {
+    await link(part, file)
+  } catch (error) {
+    if (hasCode(error, 'EEXIST')) throw taken(file)
+    await takeName(part, file)
+    return
+  }
+  await rm(part)
+}
+
+/** On disks that know no links, as FAT: the name is taken first, by an empty file. */
+async function takeName(part: string, file: string): Promise<void> {
   try {
     await (await open(file, 'wx', 0o600)).close()
   } catch (error) {
     throw hasCode(error, 'EEXIST') ? taken(file) : error
   }
-  await rename(part, file)
+  await rename(part, file).catch(async (error: unknown) => {
+    await rm(file)
+    throw error
+  })
 }
 
 /** What some readers take for ends of lines, as those of Node from version 24 on. */

@@ -179,7 +179,11 @@ async function tryRows(
     await applyMigrations(trial, migrations)
     await assertFits(trial, await tablesOf(trial, Object.keys(shapes)))
   } finally {
-    await trial.rollback().execute()
+    // A connection that was lost has rolled back, and what it was lost for is to be seen.
+    await trial
+      .rollback()
+      .execute()
+      .catch(() => undefined)
   }
 }
 

@@ -9,6 +9,7 @@ import { ConfigStore } from '../../src/config/config-store.js'
 import type { GatewayConfig } from '../../src/config/settings.js'
 import { createLogging } from '../../src/observability/logger.js'
 import { Metrics } from '../../src/observability/metrics.js'
+import { RequestHooks } from '../../src/observability/request-hooks.js'
 import { parseConfig } from '../support/config.js'
 import { eventually } from '../support/eventually.js'
 import {
@@ -132,6 +133,10 @@ describe('limits', () => {
       if (status === 429) await lab.chat(key)
       const body = path === MESSAGES ? messageText('x') : chatText('x')
       const before = await counted(kind, status)
+      const ended = { alone: 0, together: 0 }
+      const hooks = lab.gateway.application.get(RequestHooks)
+      hooks.onFinished(() => ended.alone++)
+      hooks.onRepeated((_call, _outcome, times) => (ended.together += times))
       const clients = Array.from({ length: CLIENTS }, () => new KeptAliveClient(lab.gateway.url))
       const answers = await Promise.all(
         clients.map(async (client, index) => {
@@ -146,6 +151,8 @@ describe('limits', () => {
       expect(new Set(answers.flat().map((answer) => answer.status))).toEqual(new Set([status]))
       const expected = before.map((count) => count + CLIENTS * EACH)
       await eventually(async () => (await counted(kind, status)).join() === expected.join())
+      expect(ended.alone + ended.together).toBe(CLIENTS * EACH)
+      expect(ended.together).toBeGreaterThan(0)
     })
 
     const requestBytes = (path: string, key: string, index: number, body: string): string =>
