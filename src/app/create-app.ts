@@ -47,6 +47,7 @@ function serveDocumentation(application: INestApplication, settings: { readonly 
 }
 
 const STUCK_MARGIN_MS = 30_000
+
 interface ApplicationOptions extends ConfigurationOptions {
   readonly logging: Logging
   /** Also adds `x-gateway-sandbox: true` to every response. */

@@ -1,3 +1,5 @@
+import { type Clock, processClock } from './time.js'
+
 /** Who holds a part of what all callers share. */
 export interface Sharer {
   /** The id of a key; callers without one of the gateway's count together, as bearers and connections cost nothing. */
@@ -11,11 +13,11 @@ interface SharedCapacity {
   readonly total: number
   /** What one caller may hold of it, from 0 to 1; 1 = nothing is kept for others. */
   readonly callerShare: number
-  /** Whether a caller may hold more while no other one asks: places, which are given back soon; not memory. */
-  readonly mayExceedShare: boolean
+  /** False for memory: a caller may hold more of anything else while no other one asks, as it is given back soon. */
+  readonly mayExceedShare?: boolean
 }
 
-/** The last part of what is shared is for callers that hold next to nothing, and for callers within their share. */
+/** The last part of what is shared is for callers that hold next to nothing. */
 const LAST_PART = 1 / 8
 /** Of so few places none is kept: it would be missed. */
 const SMALL_NUMBER = 8
@@ -60,7 +62,7 @@ class Holdings {
    * it could never be had otherwise. As two callers may have all between their shares, the last part is for modest ones.
    */
   allows(name: string, { amount, begun, limit }: Wish, held: number, capacity: SharedCapacity): boolean {
-    const { total, callerShare, mayExceedShare } = capacity
+    const { total, callerShare, mayExceedShare = true } = capacity
     const own = this.heldBy(name)
     const isFirst = own === begun
     const isWithinShare = isFirst || own + amount <= callerShare * total
@@ -97,7 +99,7 @@ export class FairShare {
 
   constructor(
     readonly capacity: () => SharedCapacity,
-    nowMs: () => number = () => performance.now(),
+    nowMs: Clock = processClock,
   ) {
     this.#keys = new Holdings(nowMs)
     this.#members = new Holdings(nowMs)

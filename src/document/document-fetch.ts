@@ -162,7 +162,7 @@ export class FetchesInFlight {
   constructor(store: ConfigStore) {
     this.places = new FairShare(() => {
       const { documents, admission } = store.current
-      return { total: documents.fetchesInFlight, callerShare: admission.callerShare, mayExceedShare: true }
+      return { total: documents.fetchesInFlight, callerShare: admission.callerShare }
     })
   }
 

@@ -125,7 +125,7 @@ export class ParserPool extends DocumentParser implements OnApplicationBootstrap
     super()
     this.places = new FairShare(() => {
       const { documents, admission } = store.current
-      return { total: documents.processes + documents.queue, callerShare: admission.callerShare, mayExceedShare: true }
+      return { total: documents.processes + documents.queue, callerShare: admission.callerShare }
     })
     this.fleet = new ParserFleet(
       program,

@@ -1,5 +1,6 @@
 import { type ErrorKind, GatewayError } from '../core/errors.js'
 import type { AttemptRecord, RequestContext, RequestLog } from '../core/request-context.js'
+import { type Clock, processClock } from '../core/time.js'
 import { describeError, type Logging } from './logger.js'
 import type { RequestOutcome } from './request-hooks.js'
 
@@ -43,7 +44,7 @@ export class LinesPerSecond {
   private secondStartedAtMs = Number.NEGATIVE_INFINITY
   private inSecond = 0
 
-  constructor(private readonly nowMs: () => number = () => performance.now()) {}
+  constructor(private readonly nowMs: Clock = processClock) {}
 
   /** Whether there is room for one more; each time counts. */
   hasRoom(): boolean {

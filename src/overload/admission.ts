@@ -1,5 +1,6 @@
 import type { AdmissionSection, GatewayConfig } from '../config/settings.js'
 import { FairShare, type Sharer } from '../core/fair-share.js'
+import { type Clock, processClock } from '../core/time.js'
 import { MemoryBudget } from './memory-budget.js'
 import { collectGarbage, EventLoopLoad, MemoryLoad, type MemoryReading, readProcessMemory } from './load-monitor.js'
 
@@ -44,7 +45,7 @@ interface AdmissionGauges {
   readonly workers?: number
   readonly collectGarbage?: () => void
   /** The clock of everything here. */
-  readonly nowMs?: () => number
+  readonly nowMs?: Clock
   /** For how long the event loop has worked since it was asked last, in milliseconds. */
   readonly workedMs?: () => number
 }
@@ -60,7 +61,7 @@ export class Admission {
   readonly #refused: Record<RefusalReason, number> = { concurrency: 0, loop_delay: 0, memory: 0 }
   readonly #loop: EventLoopLoad
   readonly #memoryLoad: MemoryLoad
-  readonly #nowMs: () => number
+  readonly #nowMs: Clock
   #maximum: number
   readonly #workedMs: () => number
   #memoryReadAtMs = Number.NEGATIVE_INFINITY
@@ -76,16 +77,13 @@ export class Admission {
       workedMs = workMeter(),
     }: AdmissionGauges = {},
   ) {
-    this.#nowMs = nowMs ?? (() => performance.now())
+    this.#nowMs = nowMs ?? processClock
     this.#workedMs = workedMs
     this.memory = new MemoryBudget(settings, this.#nowMs)
     this.#loop = new EventLoopLoad(settings, this.#nowMs())
     this.#memoryLoad = new MemoryLoad(settings, readMemory, collect)
     this.#maximum = settings().concurrentRequests
-    this.places = new FairShare(
-      () => ({ total: this.#maximum, callerShare: settings().callerShare, mayExceedShare: true }),
-      this.#nowMs,
-    )
+    this.places = new FairShare(() => ({ total: this.#maximum, callerShare: settings().callerShare }), this.#nowMs)
   }
 
   get loop(): EventLoopLoad {

@@ -26,7 +26,7 @@ describe('fast reject of a connection', () => {
   const REQUEST = 'POST /v1/chat/completions HTTP/1.1\r\nhost: gateway\r\ncontent-length: 2\r\n\r\n{}'
 
   /** Refuses, or lets in, as the test says. */
-  class Door implements FastRejectGate {
+  class FakeGate implements FastRejectGate {
     isRefusing = true
     isFull = true
     judged = 0
@@ -46,7 +46,7 @@ describe('fast reject of a connection', () => {
     }
   }
 
-  let door: Door
+  let gate: FakeGate
   let server: Server
   let client: Socket
   /** The server's end of the connection. */
@@ -56,7 +56,7 @@ describe('fast reject of a connection', () => {
     jest.useFakeTimers({
       doNotFake: ['nextTick', 'setImmediate', 'setTimeout', 'queueMicrotask', 'performance', 'Date'],
     })
-    door = new Door()
+    gate = new FakeGate()
     server = createServer((_request, response) => response.end('served'))
     server.keepAliveTimeout = IDLE_MS
     server.listen(0, '127.0.0.1')
@@ -66,7 +66,7 @@ describe('fast reject of a connection', () => {
     client.on('error', () => undefined)
     ;[accepted] = await connected
     expect(await ask()).toMatch(/^HTTP\/1.1 200 .*served$/s)
-    FastReject.raise(accepted, door)
+    FastReject.raise(accepted, gate)
   })
   afterEach(async () => {
     client.destroy()
@@ -84,9 +84,9 @@ describe('fast reject of a connection', () => {
   describe('A connection under fast reject', () => {
     it('is refused without the server, and served by it when there is room, and refused again', async () => {
       expect(await ask()).toBe(REFUSED)
-      door.isFull = false
+      gate.isFull = false
       expect(await ask()).toMatch(/served$/)
-      door.isFull = true
+      gate.isFull = true
       expect(await ask()).toBe(REFUSED)
     })
 
@@ -94,7 +94,7 @@ describe('fast reject of a connection', () => {
       const before = accepted.bytesWritten
       accepted.emit('data', Buffer.from(REQUEST))
       await Promise.resolve()
-      expect([door.judged, accepted.bytesWritten]).toEqual([1, before])
+      expect([gate.judged, accepted.bytesWritten]).toEqual([1, before])
       await new Promise(setImmediate)
       expect(accepted.bytesWritten).toBe(before + REFUSED.length)
     })
@@ -103,31 +103,31 @@ describe('fast reject of a connection', () => {
       const received: string[] = []
       client.on('data', (chunk) => received.push(String(chunk)))
       accepted.emit('data', Buffer.from(REQUEST))
-      door.isFull = false
+      gate.isFull = false
       accepted.emit('data', Buffer.from(REQUEST))
       await eventually(() => received.join('').endsWith('served'))
       expect(received.join('').match(/HTTP\/1.1 \d+/g)).toEqual(['HTTP/1.1 503', 'HTTP/1.1 200'])
     })
 
     it('goes to the server for good once nothing is refused any more', async () => {
-      door.isRefusing = false
+      gate.isRefusing = false
       expect(await ask()).toMatch(/served$/)
-      door.isRefusing = true
-      expect([await ask(), door.judged]).toEqual([expect.stringMatching(/served$/), 0])
+      gate.isRefusing = true
+      expect([await ask(), gate.judged]).toEqual([expect.stringMatching(/served$/), 0])
     })
 
     it('is shielded once, however often it is asked for', async () => {
-      FastReject.raise(accepted, door)
-      FastReject.raise(accepted, door)
-      door.isFull = false
-      expect([await ask(), door.judged]).toEqual([expect.stringMatching(/served$/), 1])
+      FastReject.raise(accepted, gate)
+      FastReject.raise(accepted, gate)
+      gate.isFull = false
+      expect([await ask(), gate.judged]).toEqual([expect.stringMatching(/served$/), 1])
     })
 
     it('can be shielded again after it went to the server', async () => {
-      door.isRefusing = false
+      gate.isRefusing = false
       await ask()
-      door.isRefusing = true
-      FastReject.raise(accepted, door)
+      gate.isRefusing = true
+      FastReject.raise(accepted, gate)
       expect(await ask()).toBe(REFUSED)
     })
 
@@ -146,8 +146,8 @@ describe('fast reject of a connection', () => {
       expect(timeoutMs).toBeGreaterThanOrEqual(IDLE_MS)
       await ask()
       expect([accepted.timeout, jest.getTimerCount()]).toEqual([0, 1])
-      door.isFull = how !== 'let in'
-      door.isRefusing = how === 'let in'
+      gate.isFull = how !== 'let in'
+      gate.isRefusing = how === 'let in'
       await ask()
       expect([accepted.timeout, jest.getTimerCount()]).toEqual([timeoutMs, 0])
     })
@@ -163,14 +163,14 @@ describe('fast reject of a connection', () => {
 
   describe('A connection whose last answer is not over', () => {
     it('is not shielded', async () => {
-      door.isRefusing = false
+      gate.isRefusing = false
       await ask()
-      door.answer = {} as ServerResponse
-      door.isRefusing = true
-      FastReject.raise(accepted, door)
+      gate.answer = {} as ServerResponse
+      gate.isRefusing = true
+      FastReject.raise(accepted, gate)
       // A shield that was raised all the same would give way to an answer that is not over.
-      door.answer = undefined
-      expect([await ask(), door.judged]).toEqual([expect.stringMatching(/served$/), 0])
+      gate.answer = undefined
+      expect([await ask(), gate.judged]).toEqual([expect.stringMatching(/served$/), 0])
     })
   })
 })

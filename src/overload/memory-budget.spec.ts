@@ -232,7 +232,7 @@ describe('One caller of several', () => {
 
   it('is remembered for ten seconds when it found no room: one above its share gets nothing new meanwhile', () => {
     const places = new FairShare(
-      () => ({ total: 7, callerShare: 0.5, mayExceedShare: true }),
+      () => ({ total: 7, callerShare: 0.5 }),
       () => nowMs,
     )
     for (let count = 0; count < 7; count++) expect(places.take({ keyId: 'a' })).toBe(true)

@@ -1,6 +1,7 @@
 import { type Caller, sharerOf } from '../core/caller.js'
 import { FairShare } from '../core/fair-share.js'
 import type { ArrivingBody, MemoryLease } from '../core/quota.js'
+import { type Clock, processClock } from '../core/time.js'
 
 /** Bytes that one request holds. */
 export interface MemoryHolder {
@@ -111,7 +112,7 @@ export class MemoryBudget {
 
   constructor(
     limits: () => MemoryBudgetLimits,
-    readonly nowMs: () => number = () => performance.now(),
+    readonly nowMs: Clock = processClock,
   ) {
     this.share = new FairShare(() => {
       const { bytesInFlight, callerShare } = limits()

@@ -90,7 +90,7 @@ export class SessionSlots implements BeforeApplicationShutdown {
   ) {
     this.places = new FairShare(() => {
       const { limits, admission } = store.current
-      return { total: limits.realtimeSessions, callerShare: admission.callerShare, mayExceedShare: true }
+      return { total: limits.realtimeSessions, callerShare: admission.callerShare }
     })
     readiness.onDraining(this.finish)
     readiness.onGraceOver(this.drain)
