@@ -188,6 +188,7 @@ describe('The Markdown of a hostile document has nothing live when it is rendere
       'code with a backtick behind an open bracket in a formula',
       `<p>${math('[a')}<code>\`](javascript:alert(1))</code>`,
     ],
+    ['code with a bracket behind an address', `<p>http://e.org/<code>[#</code><i>a b</i><code>${xml(TAG)}</code>`],
     ['code behind an address', `<p>http://e.org/<code>: x</code>${xml(TAG)}<code>z</code>`],
     ['an address with a bracket over two lines of a cell', cell(`http://e.org/[<br>a]${xml(TAG)}`)],
     ['an address with a bracket over two blocks of a cell', cell(`<p>http://e.org/[<p>a]${xml(TAG)}`)],

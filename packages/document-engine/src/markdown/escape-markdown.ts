@@ -219,7 +219,8 @@ export interface CodePlace {
 /** Code within a line: a code span, or an element where not every parser reads the span as one. */
 export function inlineCode(text: string, place: CodePlace): string {
   const isAmbiguous =
-    (place.isAfterUrl === true && /[\s<`\]]/.test(text)) ||
+    // Parsers differ on which backticks are part of the URL.
+    place.isAfterUrl === true ||
     // marked takes a backtick in code for its end: it finds the end of a link in code, or beyond it. The bracket that opens
     // the link may stand in a formula, where none can be escaped.
     (text.includes('`') && (place.isLinkText === true || text.includes(']('))) ||

@@ -208,7 +208,11 @@ describe('Text that looks like a tag', () => {
     ['behind a URL with a comparison', `www.e.org&lt;1${TAG}`, 'www.e.org<1&lt;img src=x onerror=alert(1)>'],
     ['in bold behind a URL', `www.e.org/.<b>&lt;i>a</b>`, 'www.e.org/.**&lt;i>a**'],
     ['behind bold behind a URL', `ftp://e.org<b>x</b>${TAG}`, 'ftp://e.org**x**&lt;img src=x onerror=alert(1)>'],
-    ['behind code behind a URL', `www.e.org<code>c</code>${TAG}`, 'www.e.org`c`&lt;img src=x onerror=alert(1)>'],
+    [
+      'behind code behind a URL',
+      `www.e.org<code>c</code>${TAG}`,
+      'www.e.org<code>c</code>&lt;img src=x onerror=alert(1)>',
+    ],
     ['in code behind a URL', 'www.e.org<code>&lt;b></code>', 'www.e.org<code>&#60;b&#62;</code>'],
     ['in a link behind a URL', 'www.e.org<a href="/y">&lt;b></a>', 'www.e.org[&lt;b>](https://example.org/y)'],
     ['in a picture behind a URL', 'www.e.org<img src="/y" alt="&lt;b>">', 'www.e.org![&lt;b>](https://example.org/y)'],
