@@ -33,15 +33,20 @@ const LIMITED_KEY = 'the-key-that-may-ask-sixty-times-a-minute'
 const FLOOD_SCRIPT = fileURLToPath(new URL('flood.mjs', import.meta.url))
 const BALANCER_FILE = fileURLToPath(new URL('../../deploy/haproxy/haproxy.cfg', import.meta.url))
 
+/** A connection with more requests waiting is closed. */
+const MOST_WAITING = 64
+
 /** How the greedy caller sends: on how many connections, how many requests at once, with which key. */
 const FLOODS = [
-  { name: 'with a key', connections: 500, depth: 1, key: undefined },
+  { name: 'with a key, on 1,000 connections', connections: 1_000, depth: 1, key: undefined },
   { name: 'with a key, on 3,000 connections', connections: 3_000, depth: 1, key: undefined },
-  { name: 'with a key, pipelined on one connection', connections: 1, depth: 400, key: undefined },
-  { name: 'with a key that may ask 60 times a minute', connections: 500, depth: 1, key: LIMITED_KEY },
-  { name: 'without a key', connections: 500, depth: 1, key: 'invented' },
+  { name: 'with a key, pipelined on 100 connections', connections: 100, depth: MOST_WAITING, key: undefined },
+  { name: 'with a key, 400 pipelined on one connection', connections: 1, depth: 400, key: undefined },
+  { name: 'with a key that may ask 60 times a minute', connections: 1_000, depth: 1, key: LIMITED_KEY },
+  { name: 'without a key, on 1,000 connections', connections: 1_000, depth: 1, key: 'invented' },
   { name: 'without a key, on 3,000 connections', connections: 3_000, depth: 1, key: 'invented' },
-  { name: 'without a key, pipelined on one connection', connections: 1, depth: 400, key: 'invented' },
+  { name: 'without a key, pipelined on 100 connections', connections: 100, depth: MOST_WAITING, key: 'invented' },
+  { name: 'without a key, 400 pipelined on one connection', connections: 1, depth: 400, key: 'invented' },
 ]
 
 /** One caller sends ten times what the gateway can serve; another one, with a key of its own, five requests a second. */
@@ -227,7 +232,7 @@ export function fairnessReport({ machine, capacity, results, hasBalancer }) {
     const words = Object.entries(answers).map(([status, count]) => `${count} × ${status}`)
     return [
       `${isKept(result) ? 'KEPT  ' : 'MISSED'} ${way}, flood ${name}: ${served} of ${asked} served, p99 ${Math.round(p99Ms)} ms; while it began ${refusedAtFirst} refused, slowest ${Math.round(slowestAtFirstMs)} ms`,
-      `         flood: ${Math.round(floodPerSecond)} a second (${(floodPerSecond / capacity).toFixed(1)} times the capacity), gateway's CPU ${Math.round(gatewayShare * 100)} %, answered ${words.join(', ') || 'nothing'}`,
+      `         flood: ${Math.round(floodPerSecond)} a second (${(floodPerSecond / capacity).toFixed(1)} times the capacity), gateway's CPU ${Math.round(gatewayShare * 100)} %, answered ${words.join(', ') || 'nothing: each connection is closed'}`,
     ].join('\n')
   })
   const text = [

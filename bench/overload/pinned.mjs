@@ -10,17 +10,20 @@ const REPLAY_SCRIPT = fileURLToPath(new URL('replay.mjs', import.meta.url))
 const UPSTREAM_SCRIPT = fileURLToPath(new URL('../upstream.mjs', import.meta.url))
 
 /**
- * Starts the bench upstream, a replay of it, and a gateway with what `configOf(upstreamUrl, replayUrl)` returns as YAML, on a processor
- * of its own where there are two.
+ * Starts the bench upstream, a replay of it if `configOf` takes one, and a gateway with what `configOf(upstreamUrl, replayUrl)` returns
+ * as YAML, on a processor of its own where there are two.
  * @returns {Promise<{ gateway: Service, machine: object }>}
  */
 export async function startPinned(configOf) {
   const readyPath = '/__bench/counters'
   const upstream = await startService({ name: 'upstream', script: UPSTREAM_SCRIPT, readyPath })
-  const environment = { UPSTREAM_PORT: String(upstream.port) }
-  const replay = await startService({ name: 'replay', script: REPLAY_SCRIPT, environment, readyPath })
+  const upstreams = [upstream]
+  if (configOf.length > 1) {
+    const environment = { UPSTREAM_PORT: String(upstream.port) }
+    upstreams.push(await startService({ name: 'replay', script: REPLAY_SCRIPT, environment, readyPath }))
+  }
   const config = join(scratchDirectory(), 'gateway.yaml')
-  writeFileSync(config, configOf(urlOf(upstream), urlOf(replay)))
+  writeFileSync(config, configOf(...upstreams.map(urlOf)))
   const gateway = await startService({
     name: 'gateway',
     script: GATEWAY_SCRIPT,
@@ -33,7 +36,7 @@ export async function startPinned(configOf) {
     cpu: cores[0]?.model ?? 'unknown',
     cores: cores.length,
     node: process.version,
-    pinned: pin(cores.length, gateway.pid, [upstream.pid, replay.pid, process.pid]),
+    pinned: pin(cores.length, gateway.pid, [...upstreams.map(({ pid }) => pid), process.pid]),
   }
   return { gateway, machine }
 }
