@@ -92,7 +92,7 @@ export const callerWithOwnBearer = (bearer: string): Caller => ({ keyId: UNKNOWN
 const BEARER_DIGITS = 32
 
 /** No key id has a colon. */
-const BEARER_PREFIX = 'bearer:'
+export const BEARER_PREFIX = 'bearer:'
 
 /**
  * Whom something belongs to that a caller made or paid for: the id of a known key, or a part of the digest of a bearer of
@@ -103,6 +103,10 @@ export const ownerOf = ({ keyId, bearer }: Caller): string =>
 
 /** Whether an owner is a caller with a bearer of its own, of which any number can be invented. */
 export const isOwnBearer = (ownerId: string): boolean => ownerId.startsWith(BEARER_PREFIX)
+
+/** An owner as one of those that share something. */
+export const sharerOfOwner = (ownerId: string): Sharer =>
+  isOwnBearer(ownerId) ? { keyId: UNKNOWN_KEY_ID, member: ownerId } : { keyId: ownerId }
 
 /** Digests cost more than the counting that they are made for. */
 const sharers = new WeakMap<Caller, Sharer>()

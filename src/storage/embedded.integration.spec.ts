@@ -316,6 +316,8 @@ describe('leases', () => {
     limit: 10,
     exceptChannels: [],
     exceptHosts: [],
+    exceptOwners: [],
+    exceptBearers: false,
   }
 
   let directory: string

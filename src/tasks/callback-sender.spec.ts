@@ -136,6 +136,31 @@ describe('The sender of callbacks', () => {
     })
   })
 
+  describe('Receivers of one owner that do not answer, on many hosts', () => {
+    it.each(['greedy', 'bearer:1', 'bearer:%'])('hold up no callback of another owner: %s', async (owner) => {
+      const port = new URL(lab.receiver.url()).port
+      lab.receiver.answer = held.hold
+      for (let index = 0; index < 200; index++) {
+        const host = `h${index}.callers.example:${port}`
+        lab.exempt(host)
+        const ownerId = owner.replace('%', String(index))
+        lab.outbox.add({ webhookId: `msg_${index}`, url: `http://${host}/`, ownerId })
+      }
+      await lab.reload()
+      const { sender } = await lab.startSender()
+      // Half of 128, and what one claim takes at most.
+      await lab.receiver.has(64)
+      lab.outbox.add({ webhookId: 'other', url: lab.other.url(), ownerId: 'modest' })
+      sender.wake()
+      await lab.outbox.until(() => lab.isDelivered('other'))
+      expect(lab.receiver.received.length).toBeLessThan(owner === 'bearer:%' ? 128 : 64 + 16)
+
+      lab.receiver.answer = take
+      held.releaseAll()
+      await lab.outbox.until(() => lab.isDelivered('msg_199') && lab.isDelivered('msg_0'))
+    })
+  })
+
   describe('A clock that is set back by hours', () => {
     it('delays neither a first attempt nor a further one, leased or not', async () => {
       lab.receiver.answer = answerWith(500)

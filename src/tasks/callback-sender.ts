@@ -6,6 +6,8 @@ import {
   type OnModuleInit,
 } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
+import { sharerOfOwner, UNKNOWN_KEY_ID } from '../core/caller.js'
+import { FairShare, type Sharer } from '../core/fair-share.js'
 import { RequestContext } from '../core/request-context.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
@@ -34,6 +36,9 @@ const MAXIMUM_STORE_RETRY_MS = 30_000
 /** Grace time of attempts under way at shutdown. */
 const SHUTDOWN_GRACE_MS = 2_000
 
+/** Stands for one that holds nothing yet. */
+const ANY_BEARER: Sharer = { keyId: UNKNOWN_KEY_ID, member: '' }
+
 /** A delivery leased to this process until then (Unix milliseconds). */
 interface LeasedDelivery {
   readonly delivery: CallbackDelivery
@@ -52,6 +57,10 @@ export class CallbackSender implements OnModuleInit, OnModuleDestroy, BeforeAppl
   private readonly clockWatch: ClockWatch
   /** One queue per host, so that a slow receiver delays only its own deliveries. */
   private readonly hostQueue: KeyedQueue<LeasedDelivery>
+  /** So that slow receivers of one owner, with as many hosts as it likes, delay no other owner's deliveries. */
+  private readonly ownerShares: FairShare
+  /** Owners of deliveries that are held. */
+  private readonly owners = new Set<string>()
   private readonly calls = new Set<RequestContext>()
   private working: Promise<void> | undefined
   private isStopping = false
@@ -70,11 +79,18 @@ export class CallbackSender implements OnModuleInit, OnModuleDestroy, BeforeAppl
   ) {
     this.wakeTimer = new WakeTimer(clock)
     this.clockWatch = new ClockWatch(clock)
+    this.ownerShares = new FairShare(() => {
+      const { callerShare } = store.current.admission
+      return { total: MAXIMUM_HELD, callerShare, mayExceedShare: false }
+    })
     this.hostQueue = new KeyedQueue({
       keyOf: ({ delivery }) => hostOf(delivery.url),
       concurrency: () => this.perHost,
       isBusy: (running, waiting) => running + waiting >= this.perHost,
-      run: (leased) => this.deliver(leased),
+      run: (leased) =>
+        this.deliver(leased).finally(() => {
+          this.countHeld(leased.delivery.ownerId, -1)
+        }),
       onEnd: () => {
         if (this.hasUnclaimed) this.wake()
       },
@@ -162,16 +178,33 @@ export class CallbackSender implements OnModuleInit, OnModuleDestroy, BeforeAppl
   private async claim(): Promise<boolean> {
     const capacity = MAXIMUM_HELD - this.hostQueue.size
     const exceptHosts = this.hostQueue.busy()
-    this.hasUnclaimed = capacity <= 0 || exceptHosts.length > 0
+    const exceptOwners = [...this.owners].filter((ownerId) => !this.mayHoldMore(sharerOfOwner(ownerId)))
+    const exceptBearers = !this.mayHoldMore(ANY_BEARER)
+    this.hasUnclaimed = capacity <= 0 || exceptHosts.length > 0 || exceptOwners.length > 0 || exceptBearers
     if (capacity <= 0) return false
     const nowMs = this.clock.nowMs()
     const lockedUntilMs = nowMs + this.store.current.callbacks.timeoutMs + LEASE_MARGIN_MS
     const limit = Math.min(capacity, CLAIM_LIMIT)
-    const claimed = await this.repository.claimDue({ nowMs, lockedUntilMs, limit, exceptHosts })
+    const except = { exceptHosts, exceptOwners, exceptBearers }
+    const claimed = await this.repository.claimDue({ nowMs, lockedUntilMs, limit, ...except })
     // Shutdown began meanwhile: these leases run out by themselves.
     if (this.isStopping) return false
-    for (const delivery of claimed) this.hostQueue.add({ delivery, lockedUntilMs })
+    for (const delivery of claimed) {
+      this.countHeld(delivery.ownerId, 1)
+      this.hostQueue.add({ delivery, lockedUntilMs })
+    }
     return claimed.length > 0
+  }
+
+  private mayHoldMore(sharer: Sharer): boolean {
+    return this.ownerShares.allows(sharer, 1)
+  }
+
+  private countHeld(ownerId: string, count: number): void {
+    const sharer = sharerOfOwner(ownerId)
+    this.ownerShares.count(sharer, count)
+    if (this.ownerShares.heldBy(sharer) > 0) this.owners.add(ownerId)
+    else this.owners.delete(ownerId)
   }
 
   private async deliver({ delivery, lockedUntilMs }: LeasedDelivery): Promise<void> {

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common'
+import { BEARER_PREFIX } from '../core/caller.js'
 import { type Kysely, sql } from 'kysely'
 import { type CallbackDeliveryRow, Database, type DatabaseSchema } from '../storage/database.js'
 import {
@@ -99,8 +100,9 @@ export class KyselyCallbackRepository extends CallbackRepository {
   }
 }
 
-const claimRows = (queries: Queries, { nowMs, lockedUntilMs, limit, exceptHosts }: CallbackClaim) =>
-  queries
+const claimRows = (queries: Queries, claim: CallbackClaim) => {
+  const { nowMs, lockedUntilMs, limit, exceptHosts, exceptOwners, exceptBearers } = claim
+  return queries
     .with(
       // Materialized, so that the planner evaluates it once: the limit holds.
       (name) => name('due').materialized(),
@@ -111,6 +113,8 @@ const claimRows = (queries: Queries, { nowMs, lockedUntilMs, limit, exceptHosts 
           .where(isOpen)
           .where(dueAtMs, '<=', nowMs)
           .where(sql<boolean>`callback_delivery.host <> all (${exceptHosts}::text[])`)
+          .where(sql<boolean>`callback_delivery.owner_id <> all (${exceptOwners}::text[])`)
+          .$if(exceptBearers, (rows) => rows.where('callback_delivery.owner_id', 'not like', `${BEARER_PREFIX}%`))
           .orderBy(dueAtMs)
           .orderBy('callback_delivery.sequence')
           .limit(limit)
@@ -124,6 +128,7 @@ const claimRows = (queries: Queries, { nowMs, lockedUntilMs, limit, exceptHosts 
     .returningAll('callback_delivery')
     .returning('due.due_at_ms')
     .execute()
+}
 
 /** The first condition is the one of the index; it leaves out what is due soon, which are most rows. */
 async function bringRowsForward(queries: Queries, latest: LatestCallbackTimes): Promise<void> {

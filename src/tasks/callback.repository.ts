@@ -23,6 +23,10 @@ export interface CallbackClaim {
   readonly limit: number
   /** Hosts (`URL.host`) whose queues are full. */
   readonly exceptHosts: readonly string[]
+  /** Owners that hold their share. */
+  readonly exceptOwners: readonly string[]
+  /** Callers with bearers of their own hold the share of all of them. */
+  readonly exceptBearers: boolean
 }
 
 /** The latest times that can have been planned (Unix milliseconds). */

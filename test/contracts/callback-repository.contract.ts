@@ -7,7 +7,15 @@ const LEASE_MS = 30_000
 
 const claim = (given: Partial<CallbackClaim> = {}): CallbackClaim => {
   const nowMs = given.nowMs ?? START_MS + 10_000
-  return { nowMs, lockedUntilMs: nowMs + LEASE_MS, limit: 10, exceptHosts: [], ...given }
+  return {
+    nowMs,
+    lockedUntilMs: nowMs + LEASE_MS,
+    limit: 10,
+    exceptHosts: [],
+    exceptOwners: [],
+    exceptBearers: false,
+    ...given,
+  }
 }
 
 const idsOf = (rows: readonly CallbackDelivery[]): string[] => rows.map(({ webhookId }) => webhookId)
@@ -128,6 +136,16 @@ export function describeCallbackRepository(name: string, repositories: () => Rep
       await someEvent(repositories(), { url: 'https://busy.example/a' })
       const other = await someEvent(repositories(), { url: 'https://busy.example:8443/a' })
       expect(idsOf(await callbacks.claimDue(claim({ exceptHosts: ['busy.example'] })))).toEqual([other.webhookId])
+    })
+
+    it('passes over owners that hold their share, and over all that have bearers of their own', async () => {
+      const { callbacks } = repositories()
+      await someEvent(repositories(), { ownerId: 'greedy' })
+      const bearer = await someEvent(repositories(), { ownerId: 'bearer:1' })
+      const modest = await someEvent(repositories(), { ownerId: 'modest' })
+      const others = claim({ exceptOwners: ['greedy', 'bearer'], exceptBearers: true })
+      expect(idsOf(await callbacks.claimDue(others))).toEqual([modest.webhookId])
+      expect(idsOf(await callbacks.claimDue(claim({ exceptOwners: ['greedy'] })))).toEqual([bearer.webhookId])
     })
 
     it('claims again what was claimed and not settled, after the end of the lease', async () => {

@@ -1,5 +1,6 @@
 import { GatewayError } from '../../src/core/errors.js'
 import type { UsageRecord } from '../../src/core/usage-record.js'
+import { isOwnBearer } from '../../src/core/caller.js'
 import { hostOf } from '../../src/tasks/callback-attempt.js'
 import type { Task } from '../../src/tasks/task.js'
 import {
@@ -58,13 +59,22 @@ export class MemoryCallbackRepository extends CallbackRepository {
     super()
   }
 
-  claimDue({ nowMs, lockedUntilMs, limit, exceptHosts }: CallbackClaim): Promise<readonly CallbackDelivery[]> {
+  claimDue({
+    nowMs,
+    lockedUntilMs,
+    limit,
+    exceptHosts,
+    exceptOwners,
+    exceptBearers,
+  }: CallbackClaim): Promise<readonly CallbackDelivery[]> {
     return this.store.work(() => {
       const due = [...this.store.deliveries.values()].filter(
         ({ delivery, lockedUntilMs: lockedMs }) =>
           (delivery.nextAttemptAtMs ?? Infinity) <= nowMs &&
           lockedMs <= nowMs &&
-          !exceptHosts.includes(hostOf(delivery.url)),
+          !exceptHosts.includes(hostOf(delivery.url)) &&
+          !exceptOwners.includes(delivery.ownerId) &&
+          !(exceptBearers && isOwnBearer(delivery.ownerId)),
       )
       due.sort((a, b) => (a.delivery.nextAttemptAtMs ?? 0) - (b.delivery.nextAttemptAtMs ?? 0))
       return due.slice(0, limit).map((row) => {
