@@ -83,7 +83,7 @@ export function requestStart(parts: RequestStartParts): RequestStart {
   const isSecret = (id: string): boolean => !USUAL_ID.test(id) && hasKey(id, isKey)
 
   const settle = (call: RequestContext, request: IncomingMessage, response: ServerResponse): void => {
-    settleUsage(call.log)
+    settleUsage(call.log, !call.disconnect.aborted && call.log.failure === undefined)
     const outcome = outcomeOf(call, response)
     if (outcome.status >= FIRST_ERROR_STATUS) {
       call.log.callerAddress = callerAddress(request, settings.current.server.trustedProxies)

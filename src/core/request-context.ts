@@ -205,8 +205,10 @@ export interface UsageEstimator {
 
 /** What an answer has used: asked when its body is over, however it ended. */
 export interface UsageReader extends Partial<UsageEstimator> {
-  /** The upstream's own figures, as far as they have come; the estimate stands in for them. */
+  /** The upstream's own figures of the whole answer, once they have come; the estimate stands in for them. */
   readonly reportedUsage: Usage | undefined
+  /** The last figures that came before the answer was complete: true only of an answer that is whole. */
+  readonly earlyUsage?: Usage | undefined
 }
 
 /** The span of a request that is traced. */

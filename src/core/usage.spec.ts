@@ -27,10 +27,10 @@ class Meter implements UsageEstimator {
   }
 }
 
-function settled(known: Partial<RequestLog>): RequestLog {
+function settled(known: Partial<RequestLog>, isWhole = true): RequestLog {
   const { log } = newCall()
   Object.assign(log, known)
-  settleUsage(log)
+  settleUsage(log, isWhole)
   return log
 }
 
@@ -48,6 +48,25 @@ describe('When a call is over', () => {
     const meter = new Meter()
     const log = settled({ usageReader: new RelayedUsage(meter) })
     expect([log.usage, log.estimate, meter.asked]).toEqual([SO_FAR, undefined, ['so far']])
+  })
+
+  it('what its upstream said before the answer was complete is true of a whole one only', () => {
+    const early = (completion: number): Usage => {
+      const units = { prompt_tokens: 10, completion_tokens: completion, total_tokens: 10 + completion }
+      return { units: { ...units, prompt_tokens_details: { cached_tokens: 3 } }, estimated: false }
+    }
+    const counted: Usage = { units: { prompt_tokens: 9, completion_tokens: 5, total_tokens: 14 }, estimated: true }
+    const readerOf = (completion: number): RelayedUsage => {
+      const usage = new RelayedUsage({ estimate: () => counted })
+      usage.report(early(completion), false)
+      return usage
+    }
+    expect(settled({ usageReader: readerOf(0) }).usage).toEqual(early(0))
+    expect(settled({ usageReader: readerOf(0) }, false).usage).toEqual({ ...early(5), estimated: true })
+    expect(settled({ usageReader: readerOf(7) }, false).usage).toEqual({ ...early(7), estimated: true })
+    const last = readerOf(0)
+    last.report(REPORTED, true)
+    expect(settled({ usageReader: last }, false).usage).toBe(REPORTED)
   })
 
   it('what a provider has counted by itself stays, and a provider that counts nothing is not asked', () => {

@@ -7,12 +7,12 @@ const { COMMA, OPEN_BRACE, QUOTE } = JSON_BYTES
 
 /**
  * Called when a request is over, before its log is read: what was counted stands in for what was not reported, and beside
- * what was.
+ * what was. `isWhole`: neither side has left before the answer was complete.
  */
-export function settleUsage(log: RequestLog): void {
+export function settleUsage(log: RequestLog, isWhole: boolean): void {
   const { usageReader: reader } = log
   if (reader === undefined) return
-  log.usage ??= reader.reportedUsage
+  log.usage ??= reader.reportedUsage ?? (isWhole ? reader.earlyUsage : undefined)
   if (log.usage === undefined) log.usage = reader.estimate?.()
   else log.estimate ??= reader.countedUnits?.()
 }
@@ -20,16 +20,36 @@ export function settleUsage(log: RequestLog): void {
 /** The usage of an answer that is relayed: the figures are filled in when they pass, an estimator counts meanwhile. */
 export class RelayedUsage implements UsageReader {
   reportedUsage: Usage | undefined = undefined
+  earlyUsage: Usage | undefined = undefined
 
   constructor(public estimator?: UsageEstimator) {}
 
+  /** `isLast`: the answer is complete. Some upstreams say figures with every frame, or zeros with the first. */
+  report(usage: Usage, isLast: boolean): void {
+    if (isLast) this.reportedUsage = usage
+    else this.earlyUsage = usage
+  }
+
   estimate(): Usage | undefined {
-    return this.estimator?.estimate()
+    const counted = this.estimator?.estimate()
+    return counted === undefined || this.earlyUsage === undefined ? counted : larger(this.earlyUsage, counted)
   }
 
   countedUnits(): Units | undefined {
     return this.estimator?.countedUnits?.()
   }
+}
+
+function larger(early: Usage, counted: Usage): Usage {
+  const units: Record<string, number | Units> = { ...early.units }
+  for (const [name, count] of Object.entries(counted.units)) {
+    const said = units[name]
+    units[name] = typeof said === 'number' && typeof count === 'number' ? Math.max(said, count) : count
+  }
+  const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total } = units
+  if (total !== undefined && typeof prompt === 'number' && typeof completion === 'number')
+    units['total_tokens'] = prompt + completion
+  return { units, estimated: true }
 }
 
 /** Deeper members of a usage object are not counts of any upstream known. */

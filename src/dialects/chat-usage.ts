@@ -3,6 +3,7 @@ import type { Usage } from '../core/request-context.js'
 import { firstFrameEnd, framesOf, jsonOf, lastFrameEnd } from '../core/sse.js'
 import { reportedUsage } from '../core/usage.js'
 import { isRecord } from '../core/validation-rules.js'
+import type { StreamTail } from '../core/sse.js'
 import type { FramesFilter } from '../upstream/sse-relay.js'
 
 const { COLON, COMMA, OPEN_BRACE } = JSON_BYTES
@@ -15,6 +16,14 @@ const USAGE_WINDOW_BYTES = 8192
 const USAGE_OBJECTS = [Buffer.from('"usage":{'), Buffer.from('"usage": {')]
 const NULL = Buffer.from('null')
 
+/** Where in a stream a usage stands. */
+interface UsagePlace {
+  /** The last frames so far. */
+  readonly tail: StreamTail
+  /** Those at the end of them that have come behind the usage. */
+  readonly behind: Buffer
+}
+
 /**
  * Reads the usage in a chat stream. The gateway requests usage itself; for a caller who did not, the filter removes the
  * `"usage":null` of each chunk and the extra chunk at the end. Only bytes around the key are inspected; the one frame with
@@ -23,15 +32,15 @@ const NULL = Buffer.from('null')
 export class ChatUsageFilter {
   constructor(
     private readonly clientRequestedUsage: boolean,
-    private readonly onUsage: (usage: Usage) => void,
+    private readonly onUsage: (usage: Usage, place: UsagePlace) => void,
   ) {}
 
-  readonly filter = (frames: Buffer): Buffer => {
+  readonly filter: FramesFilter = (frames, tail) => {
     if (this.clientRequestedUsage) {
       // Usage comes with the last frames; the bytes are relayed whether it is found or not.
       const end = frames.subarray(-USAGE_WINDOW_BYTES)
       return USAGE_OBJECTS.some((mark) => end.includes(mark))
-        ? this.readUsage(frames, frames.length - end.length)
+        ? this.readUsage(frames, frames.length - end.length, tail)
         : frames
     }
     if (!frames.includes(KEY)) return frames
@@ -40,11 +49,11 @@ export class ChatUsageFilter {
     const plain = frames.toString('latin1').replace(NULL_USAGE, '')
     const bytes = frames.subarray(0, frames.write(plain, 'latin1'))
     const key = plain.indexOf(KEY_TEXT)
-    return key === -1 ? bytes : this.filterOtherSpellings(bytes, key)
+    return key === -1 ? bytes : this.filterOtherSpellings(bytes, key, tail)
   }
 
   /** Cases that the usual spelling does not cover: usage itself, spaces, the key as the first member. */
-  private filterOtherSpellings(frames: Buffer, firstKey: number): Buffer {
+  private filterOtherSpellings(frames: Buffer, firstKey: number, tail: StreamTail): Buffer {
     const pieces: Buffer[] = []
     let position = 0
     let hasUsage = false
@@ -57,10 +66,10 @@ export class ChatUsageFilter {
       position = cut.end
     }
     const rest = withOnly([...pieces, frames.subarray(position)], frames)
-    return hasUsage ? this.readUsage(rest, position === 0 ? firstKey : 0) : rest
+    return hasUsage ? this.readUsage(rest, position === 0 ? firstKey : 0, tail) : rest
   }
 
-  private readUsage(frames: Buffer, from: number): Buffer {
+  private readUsage(frames: Buffer, from: number, tail: StreamTail): Buffer {
     const kept: Buffer[] = []
     let position = 0
     for (
@@ -73,7 +82,7 @@ export class ChatUsageFilter {
       const chunk = jsonOf(frames.subarray(start, end))
       const usage = reportedUsage(chunk?.['usage'])
       if (usage === undefined) continue
-      this.onUsage(usage)
+      this.onUsage(usage, { tail, behind: frames.subarray(end) })
       const isExtra = Array.isArray(chunk?.['choices']) && chunk['choices'].length === 0
       if (!isExtra || this.clientRequestedUsage) continue
       kept.push(frames.subarray(position, start))
@@ -102,12 +111,17 @@ export class ChoiceEnds {
   readonly areAllSeen = (tail: Buffer): boolean =>
     this.choices > 1 ? this.finished.size >= this.choices : hasFinishMark(tail)
 
+  /** Whether a usage there is that of the whole answer. */
+  areBefore({ tail, behind }: UsagePlace): boolean {
+    return !hasFinishMark(behind) && this.areAllSeen(tail.bytes)
+  }
+
   /** The filter, behind a look at what passes where that is needed. */
   watching(filter: FramesFilter): FramesFilter {
     if (this.choices <= 1) return filter
-    return (frames) => {
+    return (frames, tail) => {
       if (hasFinishMark(frames)) this.note(frames)
-      return filter(frames)
+      return filter(frames, tail)
     }
   }
 

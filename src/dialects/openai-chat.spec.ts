@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import type { Usage } from '../core/request-context.js'
+import { StreamTail } from '../core/sse.js'
 import { ChatUsageFilter } from './chat-usage.js'
 import { ChatUsageEstimator, estimatePromptTokens, ResponseEstimate } from './openai-chat.js'
 
@@ -64,7 +65,8 @@ describe('What a chat completion has used', () => {
 function filtered(callerAsked: boolean, ...regions: string[]): { text: string; found: Usage[] } {
   const found: Usage[] = []
   const filter = new ChatUsageFilter(callerAsked, (usage) => found.push(usage))
-  return { text: regions.map((region) => filter.filter(Buffer.from(region)).toString()).join(''), found }
+  const passed = regions.map((region) => filter.filter(Buffer.from(region), new StreamTail()).toString())
+  return { text: passed.join(''), found }
 }
 
 const frame = (json: string): string => `data: ${json}\n\n`

@@ -137,10 +137,10 @@ function streamOf(
   const deltas = new DeltaCounter()
   const usage = new RelayedUsage(new ChatUsageEstimator(fields, deltas))
   context.record.usage = usage
-  const { filter } = new ChatUsageFilter(asksForUsage(fields), (reported) => {
-    usage.reportedUsage = reported
-  })
   const ends = new ChoiceEnds(fields.n)
+  const { filter } = new ChatUsageFilter(asksForUsage(fields), (reported, place) => {
+    usage.report(reported, ends.areBefore(place))
+  })
   const figures = { areKnown: () => usage.reportedUsage !== undefined, areNext: ends.areAllSeen }
   const events = { ...eventsFor(fields), secret: context.credentials, deltas, figures }
   return eventStreamResponse(response, responseHeaders, events, { usage, filter: ends.watching(filter) })

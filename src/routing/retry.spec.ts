@@ -222,7 +222,7 @@ describe('What an attempt has learned', () => {
       return Promise.reject(clientDisconnected())
     })
     expect(log.usageReader).toBe(WORKED)
-    settleUsage(log)
+    settleUsage(log, false)
     expect(log.usage).toEqual({ units: { prompt_tokens: 9 }, estimated: true })
   })
 })

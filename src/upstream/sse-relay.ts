@@ -43,8 +43,11 @@ interface FiguresAtEnd {
   readonly areNext: (tail: Buffer) => boolean
 }
 
-/** Inspects, and may shorten, a buffer of whole frames before it is relayed; the filter may reuse its memory. */
-export type FramesFilter = (frames: Buffer) => Buffer
+/**
+ * Inspects, and may shorten, a buffer of whole frames before it is relayed; the filter may reuse its memory. They stand at the end of
+ * `tail` already.
+ */
+export type FramesFilter = (frames: Buffer, tail: StreamTail) => Buffer
 
 export const KEEP_ALIVE_MS = 15_000
 const KEEP_ALIVE = Buffer.from(': keep-alive\n\n')
@@ -156,7 +159,7 @@ export class SseRelay implements ByteSource, ByteSink {
   private forward(frames: Buffer): void {
     if (this.tookError(frames)) return
     this.tail.add(frames)
-    const filtered = this.filter(frames)
+    const filtered = this.filter(frames, this.tail)
     if (this.readOnBytes !== undefined) {
       this.checkReadOn(this.readOnBytes)
       return

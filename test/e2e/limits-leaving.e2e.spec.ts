@@ -189,6 +189,41 @@ describe('A caller with a limit of tokens who leaves', () => {
     expect(debited).toBeGreaterThanOrEqual(4_500)
   })
 
+  const NOTHING_YET = { prompt_tokens: 10, completion_tokens: 0, total_tokens: 10 }
+  const early: readonly (readonly [string, (frames: readonly string[]) => readonly string[]])[] = [
+    ['with the first frame', (frames) => [data({ choices: [], usage: NOTHING_YET }), ...frames]],
+    [
+      'with every piece',
+      (frames) =>
+        frames.map((frame) => frame.replace(/^data: {(?=.*content)/, `$&"usage":${JSON.stringify(NOTHING_YET)},`)),
+    ],
+  ]
+  it.each(early)('is debited what was counted where its upstream says zeros %s', async (_when, framesOf) => {
+    const script = chatScript(
+      Array.from({ length: 20 }, () => 'word and '.repeat(20)),
+      24_990,
+      {
+        stream_options: { include_usage: true },
+      },
+    )
+    const told: Script = { ...script, frames: framesOf(script.frames) }
+    const left = await leave(told, 15)
+    expect(left.wasEnded).toBe(true)
+    expect(left.debited).toBeGreaterThanOrEqual(14 * 45)
+    expect(await leave(told, told.frames.length)).toEqual({ debited: 25_000, wasEnded: false })
+  })
+
+  it('is debited what was counted where its upstream says too little in the middle of a message', async () => {
+    const script = messagesScript([Array.from({ length: 20 }, () => 'word and '.repeat(20))], 24_990)
+    const little = event('message_delta', { delta: { stop_reason: null }, usage: { output_tokens: 1 } })
+    const [start = '', ...frames] = script.frames
+    const told: Script = { ...script, frames: [start, little, ...frames] }
+    const left = await leave(told, 17)
+    expect(left.wasEnded).toBe(true)
+    expect(left.debited).toBeGreaterThanOrEqual(14 * 45)
+    expect(await leave(told, told.frames.length)).toEqual({ debited: 25_000, wasEnded: false })
+  })
+
   const THINKING: readonly (readonly [string, Script])[] = [
     ['by the catalogue', chatScript(['Hello'], 20_000, { model: 'o4-mini', max_completion_tokens: 20_000 })],
     ['because it was asked to', chatScript(['Hello'], 20_000, { max_tokens: 20_000, reasoning_effort: 'high' })],

@@ -31,7 +31,7 @@ export class MessagesUsage implements UsageEstimator {
 
   constructor(
     private readonly deltas: Pick<FrameCounter, 'count'>,
-    private readonly found: (usage: Usage) => void,
+    private readonly found: (usage: Usage, isLast: boolean) => void,
   ) {}
 
   readonly filter = (frames: Buffer): Buffer => {
@@ -55,10 +55,12 @@ export class MessagesUsage implements UsageEstimator {
       const usage = reportedUsage(event?.['usage'] ?? message?.['usage'])
       if (usage === undefined) continue
       this.units = { ...this.units, ...usage.units }
-      if (kind === 'delta') this.found({ units: this.units, estimated: false })
+      if (kind === 'delta') this.found({ units: this.units, estimated: false }, hasStopReason(event?.['delta']))
     }
   }
 }
+
+const hasStopReason = (delta: unknown): boolean => isRecord(delta) && typeof delta['stop_reason'] === 'string'
 
 const TOKENS_PER_MESSAGE = 4
 
@@ -205,8 +207,8 @@ class M1MessagesProvider implements MessagesProvider {
 function streamOf(response: UpstreamResponse, fields: object, context: AttemptContext): Promise<ProviderResponse> {
   const deltas = new DeltaCounter()
   const usage = new RelayedUsage()
-  const events = new MessagesUsage(deltas, (found) => {
-    usage.reportedUsage = found
+  const events = new MessagesUsage(deltas, (found, isLast) => {
+    usage.report(found, isLast)
   })
   usage.estimator = new MessagesEstimate(fields, deltas, events)
   context.record.usage = usage
