@@ -13,7 +13,7 @@ interface SharedCapacity {
   readonly total: number
   /** What one caller may hold of it, from 0 to 1; 1 = nothing is kept for others. */
   readonly callerShare: number
-  /** False for memory: a caller may hold more of anything else while no other one asks, as it is given back soon. */
+  /** False for memory, and for what is held for long: of all else a caller may hold more while no other one asks. */
   readonly mayExceedShare?: boolean
 }
 

@@ -7,7 +7,7 @@ import { unusedPort } from '../../test/support/raw-upstream.js'
 import { contextAt } from '../../test/support/endpoints.js'
 import { ENDPOINTS } from '../../test/support/endpoints.js'
 import { ERROR_KINDS, type ErrorKind, GatewayError } from '../core/errors.js'
-import { RequestContext } from '../core/request-context.js'
+import { AttemptRecord, RequestContext } from '../core/request-context.js'
 import { AccessLog, OUTCOME_LABELS, type OutcomeLabel, outcomeLabelOf } from './access-log.js'
 import { createLogging } from './logger.js'
 import { RouteTable } from './routes.js'
@@ -304,22 +304,31 @@ describe('The lines of refused requests', () => {
     jest.useRealTimers()
   })
 
-  it.each([401, 404, 429])('with %i are a hundred in a second; the others are one line with their number', (status) => {
-    const lines: Record<string, unknown>[] = []
-    const log = new AccessLog(createLogging('info', { write: (line) => lines.push(JSON.parse(line) as never) }))
-    const outcome = { left: false, totalMs: 1, gatewayMs: 1 }
-    const written = (count: number, of = status): number => {
-      const before = lines.length
-      for (let index = 0; index < count; index++) log.write(contextAt('GET', '/v1/models'), { ...outcome, status: of })
-      return lines.length - before
-    }
-    expect(written(1485)).toBe(100)
-    expect([200, 400, 500].map((other) => written(1, other))).toEqual([1, 1, 1])
-    log.omit(15)
-    jest.advanceTimersByTime(1_000)
-    expect(lines.at(-1)).toMatchObject({ refused: 1400 })
-    expect(written(100)).toBe(100)
-    jest.advanceTimersByTime(10_000)
-    expect(lines.filter(({ refused }) => refused !== undefined)).toHaveLength(1)
-  })
+  it.each([400, 401, 404, 405, 426, 429])(
+    'with %i are a hundred in a second; the others are one line with their number',
+    (status) => {
+      const lines: Record<string, unknown>[] = []
+      const log = new AccessLog(createLogging('info', { write: (line) => lines.push(JSON.parse(line) as never) }))
+      const outcome = { left: false, totalMs: 1, gatewayMs: 1 }
+      const written = (count: number, of = status, attempts = 0): number => {
+        const before = lines.length
+        for (let index = 0; index < count; index++) {
+          const call = contextAt('GET', '/v1/models')
+          for (let attempt = 0; attempt < attempts; attempt++) call.log.attempts.push(new AttemptRecord('one', 0))
+          log.write(call, { ...outcome, status: of })
+        }
+        return lines.length - before
+      }
+      expect(written(1485)).toBe(100)
+      expect([200, 500].map((other) => written(1, other))).toEqual([1, 1])
+      // The upstream's own refusal.
+      expect(written(1, 400, 1)).toBe(1)
+      log.omit(15)
+      jest.advanceTimersByTime(1_000)
+      expect(lines.at(-1)).toMatchObject({ refused: 1400 })
+      expect(written(100)).toBe(100)
+      jest.advanceTimersByTime(10_000)
+      expect(lines.filter(({ refused }) => refused !== undefined)).toHaveLength(1)
+    },
+  )
 })

@@ -32,8 +32,12 @@ const MAXIMUM_WORD_CHARACTERS = 128
 /** Paths polled by probes every few seconds; successful ones are logged at debug level. */
 const QUIET_PATHS: ReadonlySet<string> = new Set(['/health/live', '/health/ready'])
 
-/** Statuses that a caller can get as fast as it asks, at next to no cost. */
+/** Statuses that a caller can get as fast as it asks, whatever they cost. */
 const CHEAP_REFUSALS: ReadonlySet<number> = new Set([401, 404, 429])
+
+/** Before an upstream was asked all of them are: a fault of the caller's. */
+const isCheapRefusal = (status: number, { log }: RequestContext): boolean =>
+  CHEAP_REFUSALS.has(status) || (status >= 400 && status < 500 && log.attempts.length === 0)
 
 /** Lines of refusals in one second; further ones are counted only. */
 const LINES_PER_SECOND = 100
@@ -76,7 +80,7 @@ export class AccessLog {
     const { logger, sink } = this.logging
     const level = levelOf(call, outcome.status, outcome.left)
     if (!logger.isLevelEnabled(level)) return
-    if (CHEAP_REFUSALS.has(outcome.status) && !this.refusals.hasRoom()) {
+    if (isCheapRefusal(outcome.status, call) && !this.refusals.hasRoom()) {
       this.omit(1)
       return
     }
@@ -93,10 +97,7 @@ export class AccessLog {
 
   private readonly report = (): void => {
     this.timer = undefined
-    this.logging.logger.info(
-      { refused: this.omitted },
-      'requests refused with 401, 404 or 429, without lines of their own',
-    )
+    this.logging.logger.info({ refused: this.omitted }, 'refused requests without lines of their own')
     this.omitted = 0
   }
 }

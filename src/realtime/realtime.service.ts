@@ -90,7 +90,8 @@ export class SessionSlots implements BeforeApplicationShutdown {
   ) {
     this.places = new FairShare(() => {
       const { limits, admission } = store.current
-      return { total: limits.realtimeSessions, callerShare: admission.callerShare }
+      // A session lasts for up to an hour: a caller that comes meanwhile would wait for as long.
+      return { total: limits.realtimeSessions, callerShare: admission.callerShare, mayExceedShare: false }
     })
     readiness.onDraining(this.finish)
     readiness.onGraceOver(this.drain)

@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs'
-import { chmod, readdir, readFile, rm, stat, statfs, writeFile } from 'node:fs/promises'
+import { chmod, lstat, readdir, readFile, rm, stat, statfs, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { fileURLToPath } from 'node:url'
@@ -75,7 +75,9 @@ const STICKY_BIT = 0o1000
  */
 export async function makePrivate(directory: string, files: string): Promise<void> {
   if (process.platform === 'win32') return
-  const [outer, inner] = await Promise.all([stat(directory), stat(files)])
+  const [outer, inner] = await Promise.all([stat(directory), lstat(files)])
+  // What others could write to until now may hold a link to anything, whose mode would be changed.
+  if (!inner.isDirectory()) throw new Error(`${files} is not a folder`)
   if ((inner.mode & OTHER_USERS) !== 0) await chmod(files, 0o700)
   const isOpen = (outer.mode & WRITE_BITS) !== 0 && (outer.mode & STICKY_BIT) === 0
   if (isOpen && outer.uid === process.getuid?.()) await chmod(directory, outer.mode & 0o7777 & ~WRITE_BITS)

@@ -2,7 +2,19 @@ import { spawn } from 'node:child_process'
 import { hash } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, utimes, writeFile } from 'node:fs/promises'
+import {
+  chmod,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  truncate,
+  utimes,
+  writeFile,
+  symlink,
+} from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
@@ -194,6 +206,19 @@ describe('embedded', () => {
       await opened.close()
       await rm(directory, { recursive: true })
       directory = whole
+    })
+
+    it('is refused where its files are a link, which is not followed', async () => {
+      const elsewhere = await emptyDataDirectory()
+      await chmod(elsewhere, 0o755)
+      const made = await emptyDataDirectory()
+      await symlink(elsewhere, join(made, 'postgres'))
+      const opened = testStore({ directory: made })
+      await expect(opened.database.open()).rejects.toThrow('postgres is not a folder')
+      expect((await stat(elsewhere)).mode & 0o777).toBe(0o755)
+      expect(await readdir(elsewhere)).toEqual([])
+      await opened.close()
+      for (const folder of [made, elsewhere]) await rm(folder, { recursive: true })
     })
 
     it('says which directory it is that cannot be written to', async () => {

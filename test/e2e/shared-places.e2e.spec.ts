@@ -101,7 +101,6 @@ async function realtimeSessions(): Promise<Shared> {
 describe.each([
   { what: 'requests under way', start: requestsUnderWay },
   { what: 'document fetches', start: documentFetches },
-  { what: 'realtime sessions', start: realtimeSessions },
 ])('Places for $what', ({ start }) => {
   it('are not all for one caller, and not for one above its share while others ask', async () => {
     const { take, places } = await start()
@@ -117,5 +116,21 @@ describe.each([
     expect(await take('greedy')).toBeUndefined()
     expect(await take('late')).toBeDefined()
     expect(places.refused).toBeGreaterThan(0)
+  })
+})
+
+describe('Places for realtime sessions', () => {
+  it('are for no caller beyond its share, as they are held for long', async () => {
+    const { take, places } = await realtimeSessions()
+    const takeAll = async (key: string): Promise<number> => {
+      let taken = 0
+      while ((await take(key)) !== undefined) taken++
+      return taken
+    }
+    expect(await takeAll('greedy')).toBe(PLACES / 2)
+    expect(places.refused).toBe(1)
+    // The last eighth is for callers that hold next to nothing.
+    expect(await takeAll('modest')).toBe(PLACES / 2 - 1)
+    expect(await takeAll('late')).toBe(1)
   })
 })
