@@ -9,7 +9,8 @@ import { MetricsServer } from '../observability/metrics-server.js'
 import { Metrics, type MetricsSnapshot } from '../observability/metrics.js'
 import { Readiness } from '../observability/readiness.js'
 import { Database, StoreUnusable } from '../storage/database.js'
-import { acceptMore } from '../server/acceptors.js'
+import { Admission } from '../overload/admission.js'
+import { AcceptQueue, acceptMore } from '../server/acceptors.js'
 import type { UpgradableServer } from '../server/upgrade.js'
 import { createApplication } from './create-app.js'
 import { PROVIDERS } from './providers.js'
@@ -114,6 +115,7 @@ async function openStore(database: Database, logger: Logger): Promise<void> {
 
 async function listen(application: INestApplication, { host, port }: ServerSection, logger: Logger): Promise<string> {
   const server = application.getHttpServer() as UpgradableServer
+  application.get(Admission).acceptQueue = new AcceptQueue(server)
   // Not through Nest, which would log a port in use with its stack before our explanation.
   server.listen({ port, host, backlog: WAITING_CONNECTIONS })
   await once(server, 'listening')

@@ -19,6 +19,11 @@ describe('A key that was typed where none belongs', () => {
     `user:${PLAIN}`,
     `key=${PLAIN}&a=b`,
     `a|${PLAIN}`,
+    `a#${PLAIN}`,
+    `a\\${PLAIN}`,
+    `(${PLAIN})`,
+    `<${PLAIN}>`,
+    `a*${PLAIN}!`,
     `Bearer%20${PLAIN}`,
     `Bearer%20${PLAIN}%`,
     `%zz%20${PLAIN}`,
@@ -76,6 +81,7 @@ describe('A path in the log', () => {
 
   it('shows nothing of a key that has slashes', () => {
     expect(maskedPath(`/${KEY}`, isKey)).toBe('/[key]')
+    expect(maskedPath(`/Bearer%20${KEY}`, isKey)).toBe('/[key]')
     expect(maskedPath(`/v1/${KEY.replaceAll('/', '%2f')}`, isKey)).toBe('/v1/[key]')
   })
 })

@@ -10,9 +10,10 @@ const SHORTEST_KEY_CHARACTERS = 8
 /** The guard takes no longer key. */
 const LONGEST_KEY_CHARACTERS = 512
 
-/** What stands between a key and what it was typed beside; in the place of a member or the name of a model, dots and brackets too. */
-const SEPARATORS = /[\s/;,&=:+@|"'%]+/
-const NAME_SEPARATORS = /[\s/;,&=:+@|"'%.[\]]+/
+/** What stands between a key and what it was typed beside: not `.`, `_` and `-`, of which keys and names are made. */
+const SEPARATORS = /[\s!-,/:-@[-^`{-~]+/
+/** In the place of a member, or the name of a model, dots as well. */
+const NAME_SEPARATORS = /[\s!-,./:-@[-^`{-~]+/
 
 /** Each takes two microseconds, of a request that need not have a caller; a text of more pieces is taken for one with a key. */
 const MOST_DIGESTS = 16
@@ -48,7 +49,7 @@ export function maskedPath(path: string, isKey: KeyTest): string {
   const isMasked = new Map<string, boolean>()
   for (const segment of start.split('/')) if (!isMasked.has(segment)) isMasked.set(segment, hasKey(segment, isKey))
   const hasSegment = [...isMasked.values()].includes(true)
-  if (!hasSegment && isKey(start.slice(1))) return `/${KEY_MASK}`
+  if (!hasSegment && hasKey(start.slice(1), isKey)) return `/${KEY_MASK}`
   const shown = start.split('/').map((segment) => (isMasked.get(segment) === true ? KEY_MASK : segment))
   return shown.join('/').slice(0, SHOWN_CHARACTERS)
 }

@@ -64,6 +64,8 @@ export class Admission {
   readonly #nowMs: Clock
   #maximum: number
   readonly #workedMs: () => number
+  /** Connections that wait to be accepted; absent before the server listens. */
+  acceptQueue: { readonly waitingMs: number } | undefined
   #memoryReadAtMs = Number.NEGATIVE_INFINITY
   #timer: NodeJS.Timeout | undefined
 
@@ -138,7 +140,7 @@ export class Admission {
 
   #look(sleptMs: number): void {
     const nowMs = this.#nowMs()
-    this.#loop.turned(nowMs, sleptMs, this.#workedMs())
+    this.#loop.turned(nowMs, sleptMs, this.#workedMs(), this.acceptQueue?.waitingMs)
     if (nowMs - this.#memoryReadAtMs < MEMORY_INTERVAL_MS) return
     this.#memoryReadAtMs = nowMs
     this.#memoryLoad.sample(nowMs)

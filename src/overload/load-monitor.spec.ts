@@ -23,10 +23,10 @@ describe('loop load', () => {
 
   /**
    * One turn of an event loop in which `requests` come one after the other and each that is admitted takes `costMs`, each
-   * refused one a hundredth of that; `otherMs` is what is done beside them, and for `stolenMs` another process had the processor.
-   * Returns how many were admitted.
+   * refused one a hundredth of that; `otherMs` is what is done beside them, for `stolenMs` another process had the processor, and
+   * connections have waited for `acceptWaitMs`. Returns how many were admitted.
    */
-  function turn(requests: number, costMs = 0, otherMs = 0, stolenMs = 0): number {
+  function turn(requests: number, costMs = 0, otherMs = 0, stolenMs = 0, acceptWaitMs = 0): number {
     const startedAtMs = nowMs
     let admitted = 0
     for (let index = 0; index < requests; index++) {
@@ -36,7 +36,7 @@ describe('loop load', () => {
     }
     const workedMs = nowMs - startedAtMs + otherMs
     nowMs += otherMs + stolenMs + load.intervalMs
-    load.turned(nowMs, load.intervalMs, workedMs)
+    load.turned(nowMs, load.intervalMs, workedMs, acceptWaitMs)
     return admitted
   }
 
@@ -96,6 +96,20 @@ describe('loop load', () => {
       const delays = turns(50, 300, 0.1).map(() => load.delayMs)
       expect(Math.max(...delays)).toBeLessThan(20)
       expect(Math.min(...admitted)).toBeGreaterThan(10)
+    })
+
+    it('sheds as well when new connections of several callers wait, though its turns are short', () => {
+      turns(20, 32, 0.3, 0, 0, 5_000)
+      expect(load.isShedding).toBe(false)
+      load.admits(nowMs, { keyId: 'other' })
+      turns(2, 32, 0.3, 0, 0, 99)
+      expect(load.isShedding).toBe(false)
+      load.admits(nowMs, { keyId: 'other' })
+      turns(20, 32, 0.3, 0, 0, 100)
+      expect(load.isShedding).toBe(true)
+      // In shorter turns more connections are accepted.
+      expect(turn(32, 0.3, 0, 0, 100)).toBeLessThan(12)
+      expect(load.delayMs).toBeLessThan(4)
     })
 
     it('sheds as well when its turns are long for another reason and stay so', () => {

@@ -130,6 +130,9 @@ const SLOW_TURNS = 5
 /** Of the high watermark, with several callers. */
 const SHARED_PART = 0.5
 
+/** New connections that wait for so long are an overload of several callers: turns are short, and the modest wait as well. */
+const ACCEPT_WAIT_MS = 100
+
 /** Refusing ends after a time in which hardly anything was refused. */
 const WINDOW_MS = 1_000
 const HARDLY_ANYTHING = 0.05
@@ -214,8 +217,11 @@ export class EventLoopLoad {
     this.#turns.countBytes(sharer, bytes)
   }
 
-  /** Called by a timer that was set to `sleptMs`: a new turn begins. In the last one the process worked for `workedMs`. */
-  turned(nowMs: number, sleptMs: number, workedMs: number): void {
+  /**
+   * Called by a timer that was set to `sleptMs`: a new turn begins. In the last one the process worked for `workedMs`; new connections
+   * have waited for `acceptWaitMs`.
+   */
+  turned(nowMs: number, sleptMs: number, workedMs: number, acceptWaitMs = 0): void {
     const { loopDelayHighMs, loopDelayLowMs } = this.watermarks()
     this.#delayMs = Math.max(0, nowMs - this.#turnStartedAtMs - sleptMs)
     this.#workedInWindowMs += workedMs
@@ -224,8 +230,9 @@ export class EventLoopLoad {
     const slowMs = isShared ? loopDelayHighMs * SHARED_PART : loopDelayHighMs
     this.#noteTurn(Math.min(this.#delayMs, workedMs) > slowMs)
     const isSlow = this.#slowTurns >= SLOW_TURNS && this.#slowMs >= SLOW_MS
-    if (this.#refused > 0 || isSlow) this.#shed(nowMs, loopDelayLowMs)
-    if (this.#isShedding) this.#adapt(nowMs, loopDelayLowMs)
+    const isWaitedFor = isShared && acceptWaitMs >= ACCEPT_WAIT_MS
+    if (this.#refused > 0 || isSlow || isWaitedFor) this.#shed(nowMs, loopDelayLowMs)
+    if (this.#isShedding) this.#adapt(nowMs, loopDelayLowMs, isWaitedFor)
     if (!this.#isShedding) this.#budgetMs = slowMs
     this.#free = this.#isShedding ? FREE_IN_SHEDDING : isShared ? FREE_WHEN_SHARED : FREE_IN_CALM
     this.#turnStartedAtMs = nowMs
@@ -253,9 +260,9 @@ export class EventLoopLoad {
   }
 
   /** Fewer admissions do not shorten what refusals take of a turn, so that part of it does not count. */
-  #adapt(nowMs: number, lowMs: number): void {
+  #adapt(nowMs: number, lowMs: number, isWaitedFor: boolean): void {
     const workMs = this.#delayMs - this.#refused * REFUSAL_MS
-    if (workMs > lowMs) this.#budgetMs = Math.max(LEAST_BUDGET_MS, this.#budgetMs * SHRINK)
+    if (workMs > lowMs || isWaitedFor) this.#budgetMs = Math.max(LEAST_BUDGET_MS, this.#budgetMs * SHRINK)
     else if (workMs < lowMs / 2) this.#budgetMs = Math.min(lowMs, this.#budgetMs * GROW)
     this.#judgedInWindow += this.#admitted + this.#refused
     this.#refusedInWindow += this.#refused

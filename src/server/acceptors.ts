@@ -1,4 +1,5 @@
 import { type SendHandle, spawn } from 'node:child_process'
+import { type Clock, processClock } from '../core/time.js'
 import type { UpgradableServer } from './upgrade.js'
 
 /**
@@ -47,4 +48,46 @@ export function acceptMore(server: UpgradableServer, backlog: number): Promise<n
     // There is no channel where no file descriptor was left for it.
     if (child.connected) child.send(LISTENING_HANDLES - 1, Reflect.get(server, '_handle') as SendHandle, fail)
   })
+}
+
+/** A queue that was seen so long ago may be empty. */
+const FORGOTTEN_MS = 100
+
+/**
+ * Whether connections wait in the kernel's queue, where nothing else shows them: turns are short however many wait. They do as long as
+ * every handle of a server accepts one in each turn.
+ */
+export class AcceptQueue {
+  #accepted = 0
+  #fullSinceMs: number | undefined
+  #lastFullAtMs = 0
+
+  constructor(
+    private readonly server: UpgradableServer,
+    private readonly nowMs: Clock = processClock,
+  ) {
+    server.on('connection', () => {
+      if (this.#accepted++ === 0) setImmediate(this.#endTurn)
+    })
+  }
+
+  /** For how long they have waited, at least, in milliseconds. 0 where a single handle accepts: it always does. */
+  get waitingMs(): number {
+    const isForgotten = this.nowMs() - this.#lastFullAtMs > FORGOTTEN_MS
+    return this.#fullSinceMs === undefined || isForgotten ? 0 : this.#lastFullAtMs - this.#fullSinceMs
+  }
+
+  readonly #endTurn = (): void => {
+    const { handles } = this.server
+    const isFull = handles > 1 && this.#accepted >= handles
+    this.#accepted = 0
+    if (!isFull) {
+      this.#fullSinceMs = undefined
+      return
+    }
+    const nowMs = this.nowMs()
+    if (nowMs - this.#lastFullAtMs > FORGOTTEN_MS) this.#fullSinceMs = undefined
+    this.#fullSinceMs ??= nowMs
+    this.#lastFullAtMs = nowMs
+  }
 }

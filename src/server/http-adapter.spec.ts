@@ -1,11 +1,12 @@
 import { once } from 'node:events'
 import { IncomingMessage, type Server, ServerResponse } from 'node:http'
-import { type AddressInfo, connect, Server as Acceptor, type Socket } from 'node:net'
+import { type AddressInfo, connect, Server as Acceptor, Socket } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import type { Express, Request, Response } from 'express'
 import fc from 'fast-check'
 import { cpuMs, eventually } from '../../test/support/eventually.js'
-import { acceptMore, LISTENING_HANDLES } from './acceptors.js'
+import { AcceptQueue, acceptMore, LISTENING_HANDLES } from './acceptors.js'
 import { addressBehind, isFromThisMachine } from './client-address.js'
 import { GatewayHttpAdapter, SERVER_LIMITS } from './http-adapter.js'
 import { UpgradableServer } from './upgrade.js'
@@ -381,6 +382,35 @@ describe('A server with further handles of its socket', () => {
     for (const answer of await Promise.all(answers)) expect(await answer.text()).toBe('served')
     const mostInATurn = Math.max(...turns.map((one) => turns.filter((other) => other === one).length))
     expect(mostInATurn).toBeGreaterThan(1)
+  })
+
+  it('tells that connections wait to be accepted, and forgets it when they do no more', async () => {
+    await acceptMore(server, BACKLOG)
+    let nowMs = 1_000
+    const queue = new AcceptQueue(server, () => nowMs)
+    /** One turn of the event loop in which so many connections are accepted. */
+    const turn = async (accepted: number): Promise<number> => {
+      nowMs += 10
+      for (let index = 0; index < accepted; index++) server.emit('connection', new Socket())
+      await nextTurn()
+      return queue.waitingMs
+    }
+    expect(await turn(LISTENING_HANDLES - 1)).toBe(0)
+    expect([await turn(LISTENING_HANDLES), await turn(LISTENING_HANDLES), await turn(LISTENING_HANDLES)]).toEqual([
+      0, 10, 20,
+    ])
+    expect(await turn(3)).toBe(0)
+    expect([await turn(LISTENING_HANDLES), await turn(LISTENING_HANDLES)]).toEqual([0, 10])
+    nowMs += 101
+    expect(queue.waitingMs).toBe(0)
+    expect(await turn(LISTENING_HANDLES)).toBe(0)
+  })
+
+  it('that accepts by one handle tells nothing of those that wait', async () => {
+    const queue = new AcceptQueue(server, () => 1_000)
+    server.emit('connection', new Socket())
+    await nextTurn()
+    expect(queue.waitingMs).toBe(0)
   })
 
   it('closes when the last connection ends, and accepts none by any handle before that', async () => {

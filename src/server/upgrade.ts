@@ -23,6 +23,11 @@ export class UpgradableServer extends Server {
     else acceptor.close()
   }
 
+  /** By which it accepts connections. */
+  get handles(): number {
+    return 1 + this.acceptors.length
+  }
+
   /** As in Node: no new connections; `callback` is called once the last one has ended, whichever handle accepted it. */
   override close(callback?: (error?: Error) => void): this {
     const closed = this.acceptors.map((acceptor) => once(acceptor, 'close'))
