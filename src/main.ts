@@ -1,5 +1,6 @@
 import 'reflect-metadata'
 import cluster from 'node:cluster'
+import { setFlagsFromString } from 'node:v8'
 import {
   assertAlone,
   serveByWorkers,
@@ -20,6 +21,10 @@ import { createLogging, type Logging } from './observability/logger.js'
 import { MetricsPortInUse } from './observability/metrics-server.js'
 import { StoreUnusable } from './storage/database.js'
 import { keepFilesPrivate } from './storage/data-lock.js'
+
+// V8 inlines functions into a hot one until that has 920 bytes of bytecode. The way of a request has more, and every function beyond
+// the budget costs a call: a relayed chat takes 12 % less with this (docs/decisions/0039). Set before anything is hot.
+setFlagsFromString('--max-inlined-bytecode-size-cumulative=2500')
 
 /** Their messages tell the operator what to do. */
 const EXPLAINED = [ConfigError, StoreUnusable, MetricsPortInUse, WorkersRefused] as const

@@ -152,7 +152,7 @@ const admission = settings({
   callerShare: share
     .default(0.5)
     .describe(
-      'Share of `admission.bytesInFlight` that one caller may hold, and of requests, realtime sessions, document processes and fetches while others ask; `1` = all',
+      'Share of `admission.bytesInFlight` that one caller may hold, and of realtime sessions and callbacks; of requests, document processes and fetches while others ask; `1` = all',
     ),
   loopDelayHighMs: delayMs
     .default(100)
