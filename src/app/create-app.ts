@@ -1,20 +1,22 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Server } from 'node:http'
 import type { INestApplication } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger'
 import { KeyTable } from '../auth/key-table.js'
 import { ConfigStore, type ConfigurationOptions } from '../config/config-store.js'
 import type { GatewayConfig } from '../config/settings.js'
-import { GatewayError } from '../core/errors.js'
 import { type Logging, NestLogger } from '../observability/logger.js'
 import { Readiness } from '../observability/readiness.js'
 import { RequestHooks } from '../observability/request-hooks.js'
 import { Admission, shareOfAdmission, workersIn } from '../overload/admission.js'
-import { isFromThisMachine, rememberPeers } from '../server/client-address.js'
+import { rememberPeers } from '../server/client-address.js'
 import { GatewayExceptionFilter } from '../server/error-filter.js'
 import { GatewayHttpAdapter } from '../server/http-adapter.js'
 import { GatewayWsAdapter, type SocketLimits } from '../server/ws-adapter.js'
+import { UnknownPaths } from '../server/unknown-path.js'
 import { AppModule } from './app.module.js'
+import { ENDPOINTS } from './capabilities.js'
+import { PAGES, serveDocumentation } from './documentation.js'
 import { dialectOf, requestStart } from './request-start.js'
 
 /** Interface version of the specification's audio part; the document's own version. */
@@ -31,19 +33,6 @@ export function openApiDocument(application: INestApplication): OpenAPIObject {
     .addApiKey({ type: 'apiKey', name: 'x-api-key', in: 'header' }, 'x-api-key')
     .build()
   return SwaggerModule.createDocument(application, configuration)
-}
-
-/** `/docs` for people, `/docs/openapi.json` for tools. */
-function serveDocumentation(application: INestApplication, settings: { readonly current: GatewayConfig }): void {
-  application.use('/docs', (request: IncomingMessage, _response: ServerResponse, next: (error?: Error) => void) => {
-    const { docs } = settings.current.server
-    const isShown = docs === 'public' || (docs === 'local' && isFromThisMachine(request))
-    next(isShown ? undefined : new GatewayError('not_found', 'There is nothing at this path.'))
-  })
-  SwaggerModule.setup('docs', application, () => openApiDocument(application), {
-    jsonDocumentUrl: 'docs/openapi.json',
-    yamlDocumentUrl: 'docs/openapi.yaml',
-  })
 }
 
 const STUCK_MARGIN_MS = 30_000
@@ -81,7 +70,7 @@ export async function createApplication(options: ApplicationOptions): Promise<IN
       lastResponse: (on) => adapter.lastResponse(on),
     }),
     () => {
-      serveDocumentation(application, settings)
+      serveDocumentation(application, settings, () => openApiDocument(application))
     },
     dialectOf,
   )
@@ -94,7 +83,7 @@ export async function createApplication(options: ApplicationOptions): Promise<IN
     },
   )
   application.useWebSocketAdapter(new GatewayWsAdapter(adapter, () => socketLimits(application)))
-  application.useGlobalFilters(new GatewayExceptionFilter())
+  application.useGlobalFilters(new GatewayExceptionFilter(new UnknownPaths(publicPaths())))
   application.get(ConfigStore).onChange((next) => {
     settings.current = next
     settings.admission = shareOfAdmission(next)
@@ -105,6 +94,12 @@ export async function createApplication(options: ApplicationOptions): Promise<IN
   rememberPeers(application.getHttpServer() as Server)
   return application
 }
+
+/** What a client that has lost its way may be pointed to: no path that only upstreams or operators know. */
+const publicPaths = (): readonly string[] => [
+  ...ENDPOINTS.endpoints.filter(({ loggedPath }) => loggedPath === 'path').map(({ path }) => path),
+  ...PAGES,
+]
 
 /** Current limits; open sockets keep those they were opened with. */
 function socketLimits(application: INestApplication): SocketLimits {

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { keyFault } from '../auth/key.guard.js'
 import type { KeyTable } from '../auth/key-table.js'
 import type { GatewayConfig } from '../config/settings.js'
-import { type Dialect, endpointFor } from '../core/endpoint.js'
+import { type Dialect, dialectFor, endpointFor } from '../core/endpoint.js'
 import { hasKey, maskedName, maskedPath } from '../core/key-mask.js'
 import { attachContext, RequestContext, requestIdOf } from '../core/request-context.js'
 import { processClock } from '../core/time.js'
@@ -19,12 +19,14 @@ import { KnownRefusals } from '../overload/known-refusals.js'
 import { BudgetLease } from '../overload/memory-budget.js'
 import { RequestGate } from '../overload/request-gate.js'
 import { callerAddress } from '../server/client-address.js'
-import { sendError } from '../server/error-filter.js'
+import { CorsPolicy, isPreflight } from '../server/cors.js'
+import { endResponse, sendError } from '../server/error-filter.js'
 import type { RequestStart } from '../server/http-adapter.js'
 import { originForm, pathOf, requestFault } from '../server/request-target.js'
 import { ENDPOINTS } from './capabilities.js'
 
 const SWITCHING_PROTOCOLS = 101
+const NO_CONTENT = 204
 const FIRST_ERROR_STATUS = 400
 
 export const dialectOf = (path: string): Dialect => ENDPOINTS.dialectOf(path)
@@ -41,7 +43,7 @@ interface RequestStartParts {
 }
 
 /** What decides of a request before it has a context of its own. */
-function gateOf({ sandbox, readiness, hooks, admission, settings, lastResponse }: RequestStartParts) {
+function gateOf({ sandbox, readiness, hooks, admission, settings, lastResponse }: RequestStartParts, cors: CorsPolicy) {
   const callers = new CallerResolver(
     (token) => settings.keys?.idOf(token),
     () => settings.current.server.trustedProxies,
@@ -61,6 +63,7 @@ function gateOf({ sandbox, readiness, hooks, admission, settings, lastResponse }
     mayBeBare: () => !sandbox && !readiness.isLeaving,
     endpointOf: (method, path) => endpointFor(ENDPOINTS.find(path), method),
     sharerOf: (headers) => callers.of(headers),
+    corsHeadersOf: (origin) => cors.headersFor(origin),
   })
   return { callers, known, gate }
 }
@@ -71,7 +74,8 @@ const USUAL_ID = /^(?:req_[0-9a-f]{32}|(?:req_)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[
 /** Admits requests; creates each request's context, and its log line when the response is over. */
 export function requestStart(parts: RequestStartParts): RequestStart {
   const { logging, hooks, admission, settings } = parts
-  const { callers, known, gate } = gateOf(parts)
+  const cors = new CorsPolicy(() => settings.current.server.cors)
+  const { callers, known, gate } = gateOf(parts, cors)
   const isKey = (text: string): boolean => settings.keys?.knows(text) === true
   const shownName = (name: string): string => maskedName(name, isKey)
   const accessLog = new AccessLog(logging, (path) => maskedPath(path, isKey), shownName)
@@ -104,6 +108,7 @@ export function requestStart(parts: RequestStartParts): RequestStart {
     const decision = gate.check(path, sharer)
     if (decision !== 'let_in' && gate.refuseBarely(decision, path, request, response)) return false
     const call = beginCall(parts, requestIdOf(request, isSecret), request, path)
+    Object.assign(call.responseHeaders, cors.headersFor(request.headers.origin))
     const memory = new BudgetLease(admission.memory, call)
     call.memory = memory
     whenOver(call, response, () => {
@@ -115,10 +120,30 @@ export function requestStart(parts: RequestStartParts): RequestStart {
       gate.refuse(decision, call, request, response)
       return false
     }
-    const fault = requestFault(request)
+    const isAsking = isPreflight(request)
+    const fault = requestFault(request) ?? (isAsking ? cors.preflightFault(request) : undefined)
     if (fault !== undefined) sendError(fault, call, request, response)
-    return fault === undefined
+    else if (isAsking) answerPreflight(request, response, call, cors.preflightHeaders(request, methodsAt(path)))
+    return fault === undefined && !isAsking
   }
+}
+
+/** The question is answered before the request goes on to routes, which know no `OPTIONS`. */
+function answerPreflight(
+  request: IncomingMessage,
+  response: ServerResponse,
+  call: RequestContext,
+  headers: Readonly<Record<string, string>>,
+): void {
+  Object.assign(call.responseHeaders, headers)
+  response.writeHead(NO_CONTENT)
+  endResponse('', request, response)
+}
+
+/** Empty where nothing is known of the path. */
+function methodsAt(path: string): readonly string[] {
+  const methods = ENDPOINTS.find(path).endpoints.map(({ method }) => method)
+  return methods.includes('GET') ? [...methods, 'HEAD'] : methods
 }
 
 function beginCall(
@@ -127,7 +152,9 @@ function beginCall(
   request: IncomingMessage,
   path: string,
 ): RequestContext {
-  const call = new RequestContext(requestId, request.method ?? '', path, processClock(), ENDPOINTS.find(path))
+  const match = ENDPOINTS.find(path)
+  const dialect = dialectFor(match, request.headers)
+  const call = new RequestContext(requestId, request.method ?? '', path, processClock(), match, dialect)
   call.isExplained = settings.current.server.explainHeaders
   attachContext(request, call)
   hooks.begun(call, request)

@@ -1,7 +1,7 @@
 import { Injectable, mixin, type PipeTransform, type Type } from '@nestjs/common'
 import { ApiBody, ApiConsumes } from '@nestjs/swagger'
 import { iso6393 } from 'iso-639-3'
-import type { ModelClass } from '../config/model-classes.js'
+import { CLASS_FORMATS, type ModelClass } from '../config/model-classes.js'
 import { ConfigStore } from '../config/config-store.js'
 import { DtoCheck, Field } from '../core/dto.js'
 import type { BodyLimitSetting } from '../core/endpoint.js'
@@ -104,16 +104,6 @@ const CODES: ReadonlySet<string> = new Set([
 export function isLanguageCode(value: string): boolean {
   return CODES.has(value.toLowerCase())
 }
-
-/**
- * The specification's table of STT classes: class → response_format allowed. A test compares it with docs/spec.md.
- * `stt-diarize` is a class G model that also speaks `diarized_json`.
- */
-export const CLASS_FORMATS = {
-  'stt-standard': ['json', 'text', 'srt', 'verbose_json', 'vtt'],
-  'stt-generation': ['json', 'text'],
-  'stt-diarize': ['json', 'text', 'diarized_json'],
-} as const satisfies Partial<Record<ModelClass, readonly string[]>>
 
 const RESPONSE_FORMATS: readonly string[] = [...new Set(Object.values(CLASS_FORMATS).flat())]
 

@@ -133,7 +133,7 @@ export function describeUnknownKey(name: string, known: readonly string[]): stri
 }
 
 /** The candidate that needs the fewest edits: at most a third of its length, or two where half of it is right. */
-function nearest(name: string, candidates: readonly string[]): string | undefined {
+export function nearest(name: string, candidates: readonly string[]): string | undefined {
   if (name.length > 64) return undefined
   const ranked = candidates
     .map((candidate) => ({ candidate, distance: editDistance(plain(name), plain(candidate)) }))

@@ -459,12 +459,19 @@ describe('a setting', () => {
       ['wss://x', 'https://x?y', 'https://u:p@x', 'x'],
     ],
     [
-      'server.allowedOrigins',
-      [['https://app.example.com', 'http://localhost:3000/'], ['*']],
+      'server.cors.allowedOrigins',
       [
         [],
+        ['https://app.example.com', 'http://localhost:3000/'],
+        ['*'],
+        ['https://*.example.com', 'http://*.example.com:*', 'http://[::1]:*'],
+        ['chrome-extension://abcdefghijklmnop'],
+      ],
+      [
         '*',
-        ['https://*.example.com'],
+        ['https://*'],
+        ['https://a.*.example.com'],
+        ['https://x.example.com:80:*'],
         ['https://x.example.com/x'],
         ['null'],
         ['app.example.com'],
@@ -505,10 +512,11 @@ describe('a setting', () => {
       [['x'], ['x:0'], ['x:65536'], ['[x]:1'], ['a/b:1'], 'x:1'],
     ],
   ])('checks the form of %s', (path, goods, bads) => {
-    const [section = '', setting = ''] = path.split('.')
-    for (const good of goods) expect([good, faultsOf(json({ [section]: { [setting]: good } }))]).toEqual([good, []])
+    const withValue = (value: unknown): string =>
+      json(path.split('.').reduceRight<unknown>((inner, name) => ({ [name]: inner }), value))
+    for (const good of goods) expect([good, faultsOf(withValue(good))]).toEqual([good, []])
     for (const bad of bads as unknown[]) {
-      const faults = faultsOf(json({ [section]: { [setting]: bad } }))
+      const faults = faultsOf(withValue(bad))
       expect([bad, faults]).toEqual([bad, [expect.stringContaining(path)]])
     }
   })

@@ -28,3 +28,13 @@ export function classServes(modelClass: ModelClass, capability: string): boolean
   const capabilities: readonly string[] = MODEL_CLASSES[modelClass]
   return capabilities.includes(capability)
 }
+
+/**
+ * The specification's table of STT classes: class → response_format allowed. A test compares it with docs/spec.md.
+ * `stt-diarize` is a class G model that also speaks `diarized_json`.
+ */
+export const CLASS_FORMATS = {
+  'stt-standard': ['json', 'text', 'srt', 'verbose_json', 'vtt'],
+  'stt-generation': ['json', 'text'],
+  'stt-diarize': ['json', 'text', 'diarized_json'],
+} as const satisfies Partial<Record<ModelClass, readonly string[]>>

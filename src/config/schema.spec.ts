@@ -16,6 +16,7 @@ describe('the configuration', () => {
         port: 8080,
         docs: 'local',
         metricsPort: 9090,
+        cors: { allowedOrigins: [], allowCredentials: false, maxAgeSeconds: 7200 },
         workers: 1,
         explainHeaders: true,
         trustedProxies: [],
@@ -122,8 +123,28 @@ describe('the configuration', () => {
   })
 
   it('knows origins by the spelling browsers have for them', () => {
-    const { server } = parseConfig('{server: {allowedOrigins: ["HTTPS://App.Example:443/", "*"]}}', {})
-    expect(server.allowedOrigins).toEqual(['https://app.example', '*'])
+    const spelled = [
+      'HTTPS://App.Example:443/',
+      'HTTPS://*.Bücher.example',
+      'http://LOCALHOST:*',
+      'Capacitor://localhost',
+    ]
+    const { server } = parseConfig(JSON.stringify({ server: { cors: { allowedOrigins: spelled } } }), {})
+    expect(server.cors.allowedOrigins).toEqual([
+      'https://app.example',
+      'https://*.xn--bcher-kva.example',
+      'http://localhost:*',
+      'capacitor://localhost',
+    ])
+  })
+
+  it('lets browsers send credentials only where origins are named', () => {
+    const faults = (allowedOrigins: string[]): string[] =>
+      faultsOf(json({ server: { cors: { allowedOrigins, allowCredentials: true } } }))
+    expect(faults(['https://app.example'])).toEqual([])
+    expect(faults(['*'])).toEqual([
+      'server.cors.allowCredentials: must be false where server.cors.allowedOrigins holds *',
+    ])
   })
 
   it('brings addresses into one spelling', () => {

@@ -15,17 +15,39 @@ import {
   hostAndPort,
   hostName,
   integer,
-  isNonEmpty,
   mapOf,
   numberFrom,
   oneOf,
+  originPattern,
   positiveNumber,
   settings,
-  webOrigin,
   workers,
 } from './value-types.js'
 
 const port = integer({ min: 0, max: 65_535 })
+
+/** Cross-origin resource sharing: what pages in browsers may do. Programs send no `Origin` and are not concerned. */
+const cors = settings({
+  allowedOrigins: z
+    .array(originPattern)
+    .meta({ type: 'list of origins' })
+    .default([])
+    .describe(
+      'Origins whose pages may read responses and open WebSocket connections: as browsers send them (`https://app.example.com`), with `*.` for all names below a domain, with `:*` for any port, or `*` for all pages. Empty = only pages of the gateway itself. In the sandbox pages of `localhost`, `127.0.0.1` and `[::1]`',
+    ),
+  allowCredentials: boolean
+    .default(false)
+    .describe(
+      'Browsers may send cookies and such, for a proxy before the gateway that asks for them; the gateway needs none. Not with `*` in `server.cors.allowedOrigins`',
+    ),
+  maxAgeSeconds: integer({ min: 0, max: 86_400 })
+    .default(7200)
+    .describe('How long a browser may remember the answer to a preflight'),
+}).refine(({ allowedOrigins, allowCredentials }) => !allowCredentials || !allowedOrigins.includes('*'), {
+  path: ['allowCredentials'],
+  error: 'must be false where server.cors.allowedOrigins holds *',
+  when: bothValid('allowedOrigins', 'allowCredentials'),
+})
 
 const server = settings({
   host: hostName.default('0.0.0.0').describe('Address to listen on'),
@@ -62,14 +84,9 @@ const server = settings({
     .describe(
       'Load balancers whose `X-Forwarded-For` gives the client address for the log and the audit log. It is read from the right while the preceding address is in the list; from other addresses the header is ignored',
     ),
-  allowedOrigins: z
-    .array(webOrigin)
-    .refine(isNonEmpty, 'must hold at least one origin; leave it out for none')
-    .meta({ type: 'list of origins' })
-    .exactOptional()
-    .describe(
-      'Origins whose pages may open WebSocket connections, as browsers send them (`https://app.example.com`), or `*` for all. Absent = none. Clients that send no `Origin` are always allowed',
-    ),
+  cors: cors
+    .prefault({})
+    .describe('Cross-origin resource sharing (CORS): what pages in browsers may do; see [below](#browsers)'),
 }).refine((own) => own.port !== own.metricsPort || own.port === 0, {
   path: ['metricsPort'],
   error: 'must differ from server.port (0 switches it off)',

@@ -240,12 +240,29 @@ export const addressRange = z.string().refine((text) => {
   return prefix === undefined || Number(prefix) <= bits
 }, 'must be an IP address or a range such as 10.0.0.0/8')
 
-/** An origin as browsers send it, or `*`; comes out in the spelling they use. `null` is what any sandboxed page sends. */
-export const webOrigin = textAs('must be * or an origin such as https://app.example.com, without a path', (text) => {
-  if (text === '*') return text
-  if (!/^https?:\/\/[^\s/\\?#@*]+\/?$/i.test(text) || !URL.canParse(text)) return undefined
-  return new URL(text).origin
-})
+/** Scheme, `*.` or nothing, host, and `:*` or nothing. Schemes of apps and extensions (`capacitor://localhost`) are origins as well. */
+const ORIGIN_PATTERN = /^([a-z][a-z0-9+.-]*):\/\/(\*\.)?([^\s/\\?#@*]+?)(:\*)?\/?$/i
+
+/** Pages of files have the origin `null`; sockets have none. */
+const NO_PAGES = /^(?:wss?|file)$/i
+
+/**
+ * An origin as browsers send it, a pattern of such (`https://*.example.com`, `http://localhost:*`), or `*`; comes out in the spelling
+ * that browsers use. `null` is what any sandboxed page sends.
+ */
+export const originPattern = textAs(
+  'must be *, or an origin such as https://app.example.com, https://*.example.com or http://localhost:*, without a path',
+  (text) => {
+    if (text === '*') return text
+    const [, scheme = '', labels = '', host, anyPort = ''] = ORIGIN_PATTERN.exec(text) ?? []
+    const isWeb = /^https?$/i.test(scheme)
+    const address = `${isWeb ? scheme : 'http'}://${host}`
+    if (host === undefined || NO_PAGES.test(scheme) || !URL.canParse(address)) return undefined
+    const { host: spelled, port } = new URL(address)
+    if (anyPort !== '' && port !== '') return undefined
+    return `${scheme.toLowerCase()}://${labels}${spelled}${anyPort}`
+  },
+)
 
 /** `host:port`, the host in the canonical spelling a URL would give it (so that the SSRF guard can compare text). */
 export const hostAndPort = textAs('must be host:port with a port from 1 to 65535, [host]:port for IPv6', (text) => {

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { ModelCapability, ModelClass } from '../config/model-classes.js'
 import type { EstimatedUse } from './quota.js'
 
@@ -59,15 +60,26 @@ export interface EndpointSpec {
 
 /** What is known of a path before any route has seen the request. */
 export interface PathMatch {
-  /** In which failures are rendered, at a known path or not. */
+  /** In which failures are rendered, at a known path or not; where clients of two dialects call, that of one that shows none. */
   readonly dialect: Dialect
+  /** Clients of the messages dialect call here as well, known by their headers (`dialectFor`). */
+  readonly isShared: boolean
   /** One for each method; none of an unknown path. */
   readonly endpoints: readonly EndpointSpec[]
   /** Stands for the path in the log; undefined where the path itself does. */
   readonly loggedPath: string | undefined
 }
 
-export const UNKNOWN_PATH: PathMatch = { dialect: DEFAULT_DIALECT, endpoints: [], loggedPath: undefined }
+export const UNKNOWN_PATH: PathMatch = {
+  dialect: DEFAULT_DIALECT,
+  isShared: true,
+  endpoints: [],
+  loggedPath: undefined,
+}
+
+/** The dialect of a request's client, which shows in the headers that clients of the messages dialect send and no others do. */
+export const dialectFor = ({ dialect, isShared }: PathMatch, headers: IncomingHttpHeaders): Dialect =>
+  isShared && (headers['anthropic-version'] !== undefined || headers['x-api-key'] !== undefined) ? 'messages' : dialect
 
 /** The endpoint that answers a method at a path, as Express routes it: GET answers HEAD. */
 export function endpointFor({ endpoints }: PathMatch, method: string): EndpointSpec | undefined {
@@ -126,16 +138,18 @@ export class EndpointTable {
     if (beside !== undefined && beside.dialect !== dialect) {
       throw new Error(`The endpoint ${name} has the dialect ${dialect}, others under ${prefix} have ${beside.dialect}.`)
     }
-    this.prefixes.set(prefix, { ...UNKNOWN_PATH, dialect })
+    this.prefixes.set(prefix, { ...UNKNOWN_PATH, dialect, isShared: dialect === DEFAULT_DIALECT })
   }
 
   private addPath(path: string, endpoints: readonly EndpointSpec[]): void {
     const { dialect } = this.unknown(path)
+    const isShared = dialect === DEFAULT_DIALECT && endpoints.some(({ keyHeaders }) => keyHeaders.includes('x-api-key'))
     const isSecret = endpoints.some((endpoint) => endpoint.loggedPath === 'template')
     const loggedPath = isSecret ? path : undefined
-    this.known.set(path, { dialect, endpoints, loggedPath })
+    this.known.set(path, { dialect, isShared, endpoints, loggedPath })
     // A path that is longer, or too short, may hold the secret of one that is known.
-    if (isSecret) this.known.set(`${path.slice(0, path.indexOf(':'))}*`, { dialect, endpoints: [], loggedPath })
+    if (isSecret)
+      this.known.set(`${path.slice(0, path.indexOf(':'))}*`, { dialect, isShared, endpoints: [], loggedPath })
   }
 }
 

@@ -47,6 +47,12 @@ const TABLE: Readonly<Record<ErrorKind, readonly [Audio, Messages, Task, discour
   rate_limited: [[429, 429, 'rate_limit_error', 'rate_limit_exceeded'], [429, 'rate_limit_error'], [429, 1302], false],
   overloaded: [[503, 503, 'overloaded_error', 'overloaded'], [529, 'overloaded_error'], [503, 5001], false],
   upstream_failed: [[500, 502, 'upstream_error', 'upstream_failed'], [502, 'api_error'], [502, 5000], false],
+  upstream_overloaded: [
+    [500, 503, 'upstream_error', 'upstream_overloaded'],
+    [529, 'overloaded_error'],
+    [503, 5001],
+    false,
+  ],
   upstream_timeout: [[500, 504, 'upstream_error', 'upstream_timeout'], [504, 'api_error'], [504, 5002], true],
   caller_left: [[499, 499, INVALID, 'client_closed_request'], [499, INVALID], [499, 1200], true],
   internal: [[500, 500, 'api_error', 'internal_error'], [500, 'api_error'], [500, 5000], true],

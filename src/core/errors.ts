@@ -65,6 +65,13 @@ export const ERROR_KINDS = {
   rate_limited: row([429, 'rate_limit_error', 'rate_limit_exceeded'], [429, 'rate_limit_error'], [429, 1302], null),
   overloaded: row([503, 'overloaded_error', 'overloaded'], [529, 'overloaded_error'], [503, 5001], null),
   upstream_failed: row([500, 'upstream_error', 'upstream_failed', 502], [502, 'api_error'], [502, 5000], null),
+  // The upstream said so (529): its capacity, not a fault of its own.
+  upstream_overloaded: row(
+    [500, 'upstream_error', 'upstream_overloaded', 503],
+    [529, 'overloaded_error'],
+    [503, 5001],
+    null,
+  ),
   upstream_timeout: row([500, 'upstream_error', 'upstream_timeout', 504], [504, 'api_error'], [504, 5002]),
   // Written to the log only: the caller has left.
   caller_left: row([499, INVALID, 'client_closed_request'], [499, INVALID], [499, 1200]),

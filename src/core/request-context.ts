@@ -256,9 +256,11 @@ export class RequestContext {
     readonly path: string,
     readonly startedAtMs: number,
     match: PathMatch = UNKNOWN_PATH,
+    /** Of its client. */
+    dialect = match.dialect,
   ) {
     this.endpoint = endpointFor(match, method)
-    this.dialect = match.dialect
+    this.dialect = dialect
     this.loggedPath = match.loggedPath ?? path
     this.isPlainPath = match.loggedPath !== undefined || match.endpoints[0]?.path === path
     this.responseHeaders = { 'x-request-id': requestId }

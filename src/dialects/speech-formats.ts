@@ -14,6 +14,8 @@ export const AUDIO_FORMATS = {
 
 export type AudioFormat = keyof typeof AUDIO_FORMATS
 
+export const AUDIO_FORMAT_NAMES = Object.keys(AUDIO_FORMATS)
+
 export const DEFAULT_AUDIO_FORMAT: AudioFormat = 'mp3'
 
 /** The requested format; the default if it is absent or unknown. */

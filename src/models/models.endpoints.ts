@@ -1,6 +1,6 @@
 import type { EndpointSpec } from '../core/endpoint.js'
 
-/** Clients of the messages dialect list models as well, with their own key header. */
+/** Clients of both dialects list models: `x-api-key` among the key headers makes the path a shared one (`dialectFor`). */
 export const MODELS = {
   name: 'models.list',
   method: 'GET',

@@ -16,6 +16,7 @@ const FIRST_ERROR = 400
 /** All other kinds mean `refused`. */
 const LABELS: Partial<Record<ErrorKind, OutcomeLabel>> = {
   upstream_failed: 'upstream_failed',
+  upstream_overloaded: 'upstream_failed',
   upstream_timeout: 'upstream_failed',
   overloaded: 'overloaded',
   internal: 'gateway_failed',

@@ -18,7 +18,7 @@ import { type KnownRoute, KnownRoutes, OTHER_METHOD } from './routes.js'
 const ANSWERED = 'ok'
 
 /** Upstream failures after the response has begun. */
-const LATE_FAILURES: ReadonlySet<ErrorKind> = new Set(['upstream_failed', 'upstream_timeout'])
+const LATE_FAILURES: ReadonlySet<ErrorKind> = new Set(['upstream_failed', 'upstream_overloaded', 'upstream_timeout'])
 
 /** Counts attempts at upstreams, and failed requests by error kind. */
 @Injectable()

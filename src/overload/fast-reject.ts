@@ -70,9 +70,12 @@ const MAXIMUM_HEAD_BYTES = 8_192
 const HEAD =
   /^(GET|POST|DELETE) (\/[!->@-~]*)(?:\?[!-~]*)? HTTP\/1\.1(?:\r\n[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t -~\x80-\xff]*)*$/
 
-/** Headers that say otherwise where a message ends, that ask for more than an answer, or that stand there twice. */
+/**
+ * Headers that say otherwise where a message ends, that ask for more than an answer (a page's, too: it must be able to read it), or
+ * that stand there twice.
+ */
 const ODD =
-  /\n(?:transfer-encoding:|upgrade:|expect:|te:|trailer:|proxy-connection:|http2-settings:|connection:(?!\s*keep-alive\s*(?:\r|$))|(content-length|x-request-id|authorization|x-api-key|x-forwarded-for):[^]*\n\1:)/i
+  /\n(?:transfer-encoding:|origin:|upgrade:|expect:|te:|trailer:|proxy-connection:|http2-settings:|connection:(?!\s*keep-alive\s*(?:\r|$))|(content-length|x-request-id|authorization|x-api-key|x-forwarded-for):[^]*\n\1:)/i
 
 const LENGTH = /\ncontent-length:[\t ]*([^\r]*)/i
 const DIGITS = /^\d{1,9}[\t ]*$/

@@ -76,6 +76,7 @@ describe('request gate', () => {
       ...{ admission, dialectOf },
       known: new KnownRefusals({ keyFault: () => undefined, onRepeated: () => undefined, nowMs: () => nowMs }),
       mayBeBare: () => true,
+      corsHeadersOf: () => ({}),
       lastResponse: () => undefined,
       endpointOf: () => undefined,
       sharerOf: () => ANYONE,

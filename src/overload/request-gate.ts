@@ -6,6 +6,7 @@ import { GatewayError } from '../core/errors.js'
 import { type RequestContext, newRequestId, requestIdOf } from '../core/request-context.js'
 import { renderError } from '../dialects/error-format.js'
 import { LinesPerSecond } from '../observability/access-log.js'
+import { exposeHeaders } from '../server/cors.js'
 import { sendError, endResponse } from '../server/error-filter.js'
 import type { Admission, RefusalReason } from './admission.js'
 import type { CallerHeaders } from './caller-resolver.js'
@@ -125,6 +126,8 @@ export interface RequestGateParts {
   readonly dialectOf: (path: string) => Dialect
   readonly endpointOf: (method: string, path: string) => EndpointSpec | undefined
   readonly sharerOf: (headers: CallerHeaders) => Sharer
+  /** Which a page needs to read a refusal. */
+  readonly corsHeadersOf: (origin: string | undefined) => Headers
   readonly nowMs: () => number
 }
 
@@ -210,7 +213,10 @@ export class RequestGate implements FastRejectGate {
       })
     })
     const { status, headers, body } = renderError(error, this.parts.dialectOf(path), requestIdOf(request))
-    response.writeHead(status, { ...headers, ...further, 'content-length': String(Buffer.byteLength(body)) })
+    const length = { 'content-length': String(Buffer.byteLength(body)) }
+    const whole = { ...headers, ...further, ...length, ...this.parts.corsHeadersOf(request.headers.origin) }
+    exposeHeaders(whole)
+    response.writeHead(status, whole)
     if (response.shouldKeepAlive && isSmall(request)) response.end(body)
     else endResponse(body, request, response)
   }

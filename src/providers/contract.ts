@@ -255,6 +255,14 @@ export type ProviderOf<C extends Capability> = C extends keyof OwnContracts ? Ow
 /** What an upstream can do. An absent member is an absent capability; there is no method that only refuses. */
 export type ProviderCapabilities = { readonly [C in Capability]?: ProviderOf<C> }
 
+/** What clients can choose of the models of a class, as `GET /v1/models` shows it. */
+export interface ModelOffer {
+  /** Names for `voice`; others may be relayed. */
+  readonly voices?: readonly string[]
+  /** Values of `response_format`. */
+  readonly formats?: readonly string[]
+}
+
 /** All that the rest of the gateway knows of an upstream; `app/providers.ts` lists them. */
 export interface ProviderManifest extends ProviderSettings {
   /** The injectable class behind each capability; one class may stand for several. */
@@ -265,6 +273,7 @@ export interface ProviderManifest extends ProviderSettings {
   readonly defaultModelClass: ModelClass
   /** Public identifiers for the built-in catalogue, so that a user of an official SDK needs no configuration. */
   readonly models: Readonly<Partial<Record<ModelClass, readonly string[]>>>
+  readonly offers?: Readonly<Partial<Record<ModelClass, ModelOffer>>>
   /** Those of them that think without showing it, unless they are asked not to. */
   readonly reasoningModels?: readonly string[]
 }

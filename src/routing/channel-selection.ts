@@ -2,7 +2,7 @@ import type { ModelRow } from '../config/channel-schema.js'
 import { classServes, type ModelClass } from '../config/model-classes.js'
 import type { GatewayConfig } from '../config/settings.js'
 import { type Caller, globMatcher } from '../core/caller.js'
-import type { Capability, ProviderCapabilities, ProviderManifest } from '../providers/contract.js'
+import type { Capability, ModelOffer, ProviderCapabilities, ProviderManifest } from '../providers/contract.js'
 import { builtInModels, Channel, classOn, ModelCatalogue } from './channel.js'
 import type { ChannelHealth } from './circuit-breaker.js'
 import type { ListedModel } from './router.js'
@@ -71,14 +71,14 @@ const soonestFirst = (channels: readonly Channel[], health: Health): readonly Ch
 export class ProviderRegistry {
   /** The built-in catalogue. */
   readonly models: readonly ModelRow[]
-  private readonly defaultModelClasses: ReadonlyMap<string, ModelClass>
+  private readonly byName: ReadonlyMap<string, ProviderManifest>
 
   /** `capabilities` are the instances of the manifests' classes, by the provider's name. */
   constructor(
     manifests: readonly ProviderManifest[],
     private readonly capabilities: Readonly<Record<string, ProviderCapabilities>>,
   ) {
-    this.defaultModelClasses = new Map(manifests.map(({ name, defaultModelClass }) => [name, defaultModelClass]))
+    this.byName = new Map(manifests.map((manifest) => [manifest.name, manifest]))
     this.models = builtInModels(manifests)
   }
 
@@ -87,7 +87,11 @@ export class ProviderRegistry {
   }
 
   defaultModelClass(name: string): ModelClass {
-    return this.defaultModelClasses.get(name) ?? 'chat'
+    return this.byName.get(name)?.defaultModelClass ?? 'chat'
+  }
+
+  offer(name: string, modelClass: ModelClass): ModelOffer {
+    return this.byName.get(name)?.offers?.[modelClass] ?? {}
   }
 }
 
@@ -151,9 +155,22 @@ export class RoutingTable {
     for (const row of [...catalogue.rows, ...this.rowsOfPlainGlobs()]) {
       const serving = channels.filter((channel) => this.isServed(channel, row.id, catalogue.find(row.id), caller))
       if (serving.length === 0 || !this.mayUse(caller, row.id)) continue
-      listed.push({ id: row.id, class: row.class, providers: [...new Set(serving.map(({ provider }) => provider))] })
+      const providers = [...new Set(serving.map(({ provider }) => provider))]
+      listed.push({ id: row.id, class: row.class, providers, offer: this.offerOf(row.class, serving) })
     }
     return listed.sort((a, b) => (a.id < b.id ? -1 : 1))
+  }
+
+  /** Of all channels that serve it, as a client does not choose the channel; with the voices that a channel's options name. */
+  private offerOf(modelClass: ModelClass, serving: readonly Channel[]): ModelOffer {
+    const offers = serving.map(({ provider }) => this.registry.offer(provider, modelClass))
+    const named = serving.map(({ config }) => Object.keys((config.options['voices'] as object | undefined) ?? {}))
+    const voices = new Set([...offers.flatMap((offer) => offer.voices ?? []), ...named.flat()])
+    const formats = new Set(offers.flatMap((offer) => offer.formats ?? []))
+    return {
+      ...(voices.size === 0 ? {} : { voices: [...voices] }),
+      ...(formats.size === 0 ? {} : { formats: [...formats] }),
+    }
   }
 
   private find(capability: Capability, model: string): Serving {

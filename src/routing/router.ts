@@ -6,6 +6,7 @@ import type {
   AttemptContext,
   DocumentProvider,
   ImageProvider,
+  ModelOffer,
   ProviderOf,
   VideoProvider,
 } from '../providers/contract.js'
@@ -69,6 +70,10 @@ export interface ListedModel {
   readonly id: string
   readonly class: ModelClass
   readonly providers: readonly string[]
+  /** `YYYY-MM-DD`; absent where it is not known. */
+  readonly createdAt?: string
+  /** What clients can choose; empty where there is nothing to choose, or anything is relayed. */
+  readonly offer: ModelOffer
 }
 
 /**

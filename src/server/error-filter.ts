@@ -8,6 +8,7 @@ import { type RequestContext, contextOf, newRequestId } from '../core/request-co
 import { renderError } from '../dialects/error-format.js'
 import { methodsOf } from '../observability/routes.js'
 import { originForm, pathOf } from './request-target.js'
+import { UnknownPaths } from './unknown-path.js'
 
 /** A client that still sends a body after it was refused is listened to this long, so that it can read the refusal. */
 const REFUSED_UPLOAD_LINGER_MS = 10_000
@@ -68,30 +69,32 @@ const HTTP_KINDS: Readonly<Record<number, ErrorKind>> = {
 /** The last stop of every failure: one error, rendered in the dialect of the request's path. */
 @Catch()
 export class GatewayExceptionFilter implements ExceptionFilter {
+  constructor(private readonly unknownPaths = new UnknownPaths([])) {}
+
   catch(exception: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp()
     const request = http.getRequest<Request>()
     const response = http.getResponse<Response>()
-    sendError(gatewayErrorOf(exception, request), contextOf(request), request, response)
+    sendError(gatewayErrorOf(exception, request, this.unknownPaths), contextOf(request), request, response)
   }
 }
 
-function gatewayErrorOf(exception: unknown, request: Request): GatewayError {
+function gatewayErrorOf(exception: unknown, request: Request, unknownPaths: UnknownPaths): GatewayError {
   if (exception instanceof GatewayError) return exception
   if (!(exception instanceof HttpException)) {
     return new GatewayError('internal', 'The gateway failed to answer this request.', { cause: exception })
   }
   const kind = HTTP_KINDS[exception.getStatus()]
-  if (kind === 'not_found') return unknownRoute(request)
+  if (kind === 'not_found') return unknownRoute(request, unknownPaths)
   if (kind === undefined)
     return new GatewayError('internal', 'The gateway failed to answer this request.', { cause: exception })
   return new GatewayError(kind, 'The request is not valid.', { cause: exception })
 }
 
-function unknownRoute(request: Request): GatewayError {
+function unknownRoute(request: Request, unknownPaths: UnknownPaths): GatewayError {
   const { method, path } = contextOf(request)
   const allow = methodsOf(request.app, path)
-  if (allow.length === 0) return new GatewayError('not_found', 'There is nothing at this path.')
+  if (allow.length === 0) return new GatewayError('not_found', unknownPaths.describe(path))
   return new GatewayError('method_not_allowed', `The method ${method} is not allowed at this path.`, { allow })
 }
 

@@ -5,23 +5,27 @@ import { type ServerOptions, type WebSocket, WebSocketServer } from 'ws'
 import { ConfigStore } from '../config/config-store.js'
 import { GatewayError } from '../core/errors.js'
 import { findContext } from '../core/request-context.js'
+import { CorsPolicy, forbiddenOrigin, isOwnOrigin } from './cors.js'
 import { originForm, pathOf } from './request-target.js'
 import { writeExplainHeaders, type GatewayHttpAdapter } from './http-adapter.js'
 import { findUpgrade, type PendingUpgrade, type UpgradeResponse, type UpgradeHandler } from './upgrade.js'
 
 /**
  * Browsers ask no server before they open a socket to it; they only say from which page. Programs send no `Origin` and
- * pass; a page passes when `server.allowedOrigins` names its origin.
+ * pass; a page passes when this gateway has served it, or `server.cors.allowedOrigins` allows its origin.
  */
 @Injectable()
 export class OriginGuard implements CanActivate {
-  constructor(private readonly store: ConfigStore) {}
+  private readonly cors: CorsPolicy
+
+  constructor(store: ConfigStore) {
+    this.cors = new CorsPolicy(() => store.current.server.cors)
+  }
 
   canActivate(context: ExecutionContext): boolean {
-    const { origin } = context.switchToHttp().getRequest<IncomingMessage>().headers
-    const { allowedOrigins = [] } = this.store.current.server
-    if (origin === undefined || allowedOrigins.includes('*') || allowedOrigins.includes(origin)) return true
-    throw new GatewayError('forbidden_origin', 'Pages of this origin may not connect here.')
+    const { origin, host } = context.switchToHttp().getRequest<IncomingMessage>().headers
+    if (origin === undefined || isOwnOrigin(origin, host) || this.cors.allows(origin)) return true
+    throw forbiddenOrigin()
   }
 }
 

@@ -251,7 +251,9 @@ function reportedError(frame: Buffer): GatewayError | undefined {
   if (typeof error !== 'string' && (typeof error !== 'object' || error === null)) return undefined
   const message = typeof error === 'object' && 'message' in error ? error.message : error
   const text = typeof message === 'string' ? scrubMessage(message) : 'The upstream reported an error.'
-  return new GatewayError('upstream_failed', text, { attempt: { phase: 'answered', channelError: true } })
+  const isOverloaded = typeof error === 'object' && 'type' in error && error.type === 'overloaded_error'
+  const kind = isOverloaded ? 'upstream_overloaded' : 'upstream_failed'
+  return new GatewayError(kind, text, { attempt: { phase: 'answered', channelError: true } })
 }
 
 /** The frame anew from its parsed data: replacing words in its text could break an escape. */

@@ -84,6 +84,9 @@ const MAXIMUM_ERROR_BODY_BYTES = 262_144
 /** Statuses that speak about the account behind the key that was sent. */
 const ACCOUNT_ERRORS: Readonly<Record<number, AccountError>> = { 401: 'key', 402: 'quota', 403: 'access', 429: 'busy' }
 
+/** Of messages upstreams, and of proxies that speak like them. */
+const OVERLOADED = 529
+
 /** The caller's own faults: relayed with the upstream's words. */
 const CALLER_ERRORS: Readonly<Record<number, ErrorKind>> = {
   400: 'invalid_request',
@@ -102,6 +105,7 @@ export async function parseUpstreamError(response: UpstreamResponse, rules: Upst
   if (fault !== undefined) {
     return accountError(fault, rules.callersKey, { retryAfterSeconds: retryAfterSeconds(response.headers) })
   }
+  if (status === OVERLOADED) return upstreamOverloaded(response)
   const kind = CALLER_ERRORS[status]
   return kind === undefined ? upstreamFailed(response) : callerError(kind, status, body, rules)
 }
@@ -136,6 +140,12 @@ function callerError(
 const upstreamFailed = (response: UpstreamResponse): GatewayError =>
   new GatewayError('upstream_failed', `The upstream failed with status ${response.status}.`, {
     attempt: { phase: 'answered', channelError: true },
+  })
+
+const upstreamOverloaded = ({ headers }: UpstreamResponse): GatewayError =>
+  new GatewayError('upstream_overloaded', 'The upstream is overloaded. Please try again later.', {
+    attempt: { phase: 'answered', channelError: true },
+    retryAfterSeconds: retryAfterSeconds(headers),
   })
 
 /** Clamped to 1–60 s, whatever form the upstream chose: milliseconds, seconds or a date. */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { GatewayConfig } from '../config/settings.js'
 import { isOwnBearer, ownerOf, UNKNOWN_KEY_ID } from '../core/caller.js'
 import type { UsageClass, UsageKind } from '../core/endpoint.js'
-import { GatewayError } from '../core/errors.js'
+import { type ErrorKind, GatewayError } from '../core/errors.js'
 import { NO_KEY, type RequestContext, type Units, type Usage } from '../core/request-context.js'
 import {
   type CountedUnits,
@@ -163,12 +163,18 @@ function reasonOf(failure: unknown): string {
   return code !== undefined && REASON.test(code) ? code : failure.kind
 }
 
+const UPSTREAM_FAILURES: ReadonlySet<ErrorKind> = new Set([
+  'upstream_failed',
+  'upstream_overloaded',
+  'upstream_timeout',
+])
+
 function outcomeWord(failure: unknown, { left, status }: RequestOutcome): UsageOutcome {
   if (left) return 'caller_left'
   if (failure === undefined) return status < 400 ? 'ok' : 'refused'
   if (!(failure instanceof GatewayError)) return 'refused'
   if (failure.kind === 'caller_left') return 'caller_left'
-  return failure.kind === 'upstream_failed' || failure.kind === 'upstream_timeout' ? 'upstream_failed' : 'refused'
+  return UPSTREAM_FAILURES.has(failure.kind) ? 'upstream_failed' : 'refused'
 }
 
 /** Random per process and counted within it: unique over all replicas. Request ids are not, as callers may choose them. */

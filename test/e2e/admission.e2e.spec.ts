@@ -299,6 +299,14 @@ describe('admission refusals', () => {
   })
 
   describe('Many refusals on one connection', () => {
+    const ORIGIN = 'https://app.example.com'
+    beforeAll(() => {
+      sections = { ...FULL, server: { cors: { allowedOrigins: [ORIGIN] } } }
+    })
+    afterAll(() => {
+      sections = FULL
+    })
+
     let client: KeptAliveClient
     let answered: Promise<RawAnswer>
     let startedAtMs: number
@@ -333,6 +341,17 @@ describe('admission refusals', () => {
       expect(lines).toBeGreaterThanOrEqual(100)
       // The second may turn once more than it took.
       expect(lines).toBeLessThanOrEqual(100 * Math.ceil(tookSeconds + 1))
+      lab.empty()
+      await answered
+    })
+
+    it('can be read by a page of an allowed origin, the cheap ones too', async () => {
+      const withOrigin = chatBytes('page').replace('\r\n', `\r\norigin: ${ORIGIN}\r\n`)
+      for (let index = 0; index < 3; index++) {
+        const { status, head } = await client.ask(withOrigin)
+        expect([status, head]).toEqual([503, expect.stringContaining(`access-control-allow-origin: ${ORIGIN}`)])
+        expect(head).toMatch(/\r\naccess-control-expose-headers: [^\r]*retry-after/i)
+      }
       lab.empty()
       await answered
     })

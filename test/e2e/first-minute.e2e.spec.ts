@@ -79,6 +79,33 @@ async function run(command: string): Promise<string> {
   return ''
 }
 
+describe('the command of the package', () => {
+  const run = (...words: string[]): Promise<{ code: number; stdout: string; stderr: string }> =>
+    new Promise((resolve) => {
+      execFile('bin/multi-model-gateway.mjs', words, (error, stdout, stderr) => {
+        resolve({ code: Number(error?.code ?? 0), stdout, stderr })
+      })
+    })
+
+  it('says its version, and what it can do', async () => {
+    const { version } = JSON.parse(await readFile('package.json', 'utf8')) as { version: string }
+    expect(await run('--version')).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' })
+    expect(await run('--help')).toMatchObject({ code: 0, stdout: expect.stringContaining('as a sandbox') })
+  })
+
+  it('passes the further words on to the command that the first one names', async () => {
+    expect(await run('keys', '--help')).toMatchObject({ code: 0, stdout: expect.stringContaining('issue') })
+  })
+
+  it('starts nothing for what it does not know', async () => {
+    expect(await run('sandbox')).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringContaining('unknown argument "sandbox"'),
+    })
+  })
+})
+
 describe('started in an empty directory, the gateway', () => {
   it('says where it listens, that it is a sandbox, with which key, and what to try', async () => {
     await gateway.said(/Copy gateway\.example\.yaml/)
@@ -116,18 +143,44 @@ describe('started in an empty directory, the gateway', () => {
       expect([file, (await fetch(`${url}/docs${file}`)).status]).toEqual([file, 200])
   })
 
+  it('says at its address what it is, in two lines or as a page, and where its documents are', async () => {
+    const [text, page] = await Promise.all([
+      fetch(url),
+      fetch(url, { headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } }),
+    ])
+    expect([text.status, text.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8'])
+    expect((await text.text()).split('\n')).toEqual([
+      expect.stringContaining('Base URL: this address with /v1'),
+      'Documentation: /docs   OpenAPI: /openapi.json   Status: /health/ready',
+      '',
+    ])
+    expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8')
+    expect(await page.text()).toContain('<a href="/openapi.json">OpenAPI</a>')
+    const document: unknown = await (await fetch(`${url}/openapi.json`)).json()
+    expect(document).toEqual(await (await fetch(`${url}/docs/openapi.json`)).json())
+  })
+
+  it('lets pages of this machine use it, and no others', async () => {
+    const ask = async (origin: string): Promise<string | null> => {
+      const response = await fetch(`${url}/health/live`, { headers: { origin } })
+      return response.headers.get('access-control-allow-origin')
+    }
+    const local = ['http://localhost:3000', 'http://127.0.0.1', 'http://[::1]:5173']
+    expect(await Promise.all([...local, 'https://example.com'].map(ask))).toEqual([...local, null])
+  })
+
   it('hears this machine alone', async () => {
     const { port } = new URL(url)
     // Another address of the same machine: whoever listens on all addresses hears it, too.
     await expect(fetch(`http://127.0.0.2:${port}/health/live`)).rejects.toMatchObject({
       cause: { code: 'ECONNREFUSED' },
     })
-    const proxied = await sendRaw(url, {
-      method: 'GET',
-      path: '/docs/openapi.json',
-      headers: { 'x-forwarded-for': '203.0.113.1' },
-    })
-    expect([proxied.status, JSON.parse(proxied.body.toString())]).toMatchObject([404, { error: { code: 'not_found' } }])
+    const headers = { 'x-forwarded-for': '203.0.113.1' }
+    for (const path of ['/docs/openapi.json', '/openapi.json']) {
+      const { status, text } = await sendRaw(url, { method: 'GET', path, headers })
+      expect([path, status, JSON.parse(text)]).toMatchObject([path, 404, { error: { code: 'not_found' } }])
+    }
+    expect((await sendRaw(url, { method: 'GET', path: '/', headers })).text).not.toContain('/docs')
   })
 
   it('fetches no documents from outside', async () => {

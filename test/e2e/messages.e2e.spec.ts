@@ -402,7 +402,7 @@ describe('messages', () => {
     ['429', 429, 'rate_limit_error', /^The upstream is busy/],
     ['500', 502, 'api_error', /^The upstream failed/],
     ['503', 502, 'api_error', /^The upstream failed/],
-    ['529', 502, 'api_error', /^The upstream failed/],
+    ['529', 529, 'overloaded_error', /^The upstream is overloaded/],
     ['html', 502, 'api_error', /^The upstream/],
     ['malformed', 502, 'api_error', /^The upstream/],
     ['empty', 502, 'api_error', /^The upstream/],
@@ -616,5 +616,141 @@ describe('messages large answers', () => {
       expect(usage).toEqual({ units: { input_tokens: PROMPT }, estimated: true })
       expect(await remaining('staying')).toBe(LIMIT - PROMPT)
     })
+  })
+})
+
+describe('the models of messages clients', () => {
+  const keys = [
+    { id: 'test', key: TEST_KEY },
+    { id: 'limited', key: LIMITED_KEY, models: ['claude-haiku-*'] },
+    { id: 'none', key: 'key-for-no-model', models: ['nothing'] },
+  ]
+
+  let lab: M1Gateway
+  shareLab(async () => (lab = await startM1Gateway({ keys })))
+
+  interface Listing {
+    readonly data: readonly { readonly id: string; readonly created_at: string }[]
+    readonly has_more: boolean
+    readonly first_id: string | null
+    readonly last_id: string | null
+  }
+
+  const get = (path: string, headers: RawRequest['headers'] = {}): Promise<RawAnswer> =>
+    sendRaw(lab.gateway.url, { method: 'GET', path, headers: { 'anthropic-version': '2023-06-01', ...headers } })
+  const list = async (query = '', headers: RawRequest['headers'] = {}): Promise<Listing> => {
+    const answer = await get(`/v1/models${query}`, headers)
+    expect(answer.status).toBe(200)
+    return JSON.parse(answer.text) as Listing
+  }
+  const idsOf = ({ data }: Listing): string[] => data.map(({ id }) => id)
+
+  it.each([
+    ['anthropic-version', { 'anthropic-version': '2023-06-01' }],
+    ['x-api-key', { 'anthropic-version': undefined, authorization: undefined, 'x-api-key': TEST_KEY }],
+  ])('are listed, newest first, for a client that sends %s', async (_name, headers) => {
+    const answer = await get('/v1/models?limit=1000', headers)
+    const { data, has_more, first_id, last_id } = JSON.parse(answer.text) as Listing
+    expect(answer.headers['request-id']).toBe(answer.headers['x-request-id'])
+    expect([has_more, first_id, last_id]).toEqual([false, data[0]?.id, data.at(-1)?.id])
+    const dates = data.map((model) => model.created_at)
+    expect(dates).toEqual([...dates].sort().reverse())
+    expect(data).toContainEqual(
+      expect.objectContaining({
+        type: 'model',
+        id: 'claude-sonnet-4-5',
+        display_name: 'claude-sonnet-4-5',
+        created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT00:00:00Z$/),
+        x_gateway: { class: 'messages', capabilities: ['messages'] },
+      }),
+    )
+    expect(data.every(({ id }) => id.startsWith('claude-'))).toBe(true)
+  })
+
+  it('come in pages, forwards and backwards', async () => {
+    const all = idsOf(await list('?limit=1000'))
+    expect(all.length).toBeGreaterThan(6)
+    const first = await list('?limit=3')
+    expect([idsOf(first), first.has_more]).toEqual([all.slice(0, 3), true])
+    const second = await list(`?limit=3&after_id=${first.last_id}`)
+    expect([idsOf(second), second.has_more]).toEqual([all.slice(3, 6), true])
+    const back = await list(`?limit=3&before_id=${second.data[0]?.id}`)
+    expect([idsOf(back), back.has_more]).toEqual([all.slice(0, 3), false])
+    const middle = await list(`?limit=2&before_id=${all[5]}`)
+    expect([idsOf(middle), middle.has_more]).toEqual([all.slice(3, 5), true])
+    const rest = await list(`?limit=1000&after_id=${all[2]}`)
+    expect([idsOf(rest), rest.has_more]).toEqual([all.slice(3), false])
+    const behind = await list(`?after_id=${all.at(-1)}`)
+    expect(behind).toEqual({ data: [], has_more: false, first_id: null, last_id: null })
+  })
+
+  it('are those of the key', async () => {
+    const limited = idsOf(await list('', { authorization: `Bearer ${LIMITED_KEY}` }))
+    expect([limited.length > 0, limited.every((id) => id.startsWith('claude-haiku-'))]).toEqual([true, true])
+    expect(await list('', { authorization: 'Bearer key-for-no-model' })).toMatchObject({ data: [], first_id: null })
+  })
+
+  it.each([
+    ['limit=0', 'limit'],
+    ['limit=1001', 'limit'],
+    ['limit=3&limit=4', 'limit'],
+    ['limit=x', 'limit'],
+    ['after_id=no-such-model', 'after_id'],
+    ['before_id=gpt-4o', 'before_id'],
+    ['after_id=', 'after_id'],
+    ['after_id=claude-sonnet-4-5&before_id=claude-sonnet-4-5', 'before_id'],
+  ])('are not listed for %s: the message names %s', async (query, name) => {
+    const answer = await get(`/v1/models?${query}`)
+    expect(answer.status).toBe(400)
+    expect(JSON.parse(answer.text)).toEqual({
+      type: 'error',
+      error: { type: 'invalid_request_error', message: expect.stringContaining(name) },
+      request_id: answer.headers['request-id'],
+    })
+  })
+
+  it('do not have others among them', async () => {
+    const answer = await get('/v1/models/no-such-model')
+    expect(answer.status).toBe(404)
+    expect(JSON.parse(answer.text)).toMatchObject({ type: 'error', error: { type: 'not_found_error' } })
+  })
+
+  it('are closed to strangers, in the form of the client', async () => {
+    const answer = await get('/v1/models', { authorization: undefined, 'x-api-key': 'unknown' })
+    expect(answer.status).toBe(401)
+    expect(JSON.parse(answer.text)).toMatchObject({ type: 'error', error: { type: 'authentication_error' } })
+  })
+
+  it('are not shown to clients of the chat dialect, which learn where they are', async () => {
+    const headers = { 'anthropic-version': undefined }
+    expect(JSON.parse((await get('/v1/models', headers)).text)).toEqual({ object: 'list', data: [] })
+    const answer = await get('/v1/models/claude-sonnet-4-5', headers)
+    expect(answer.status).toBe(404)
+    expect(JSON.parse(answer.text)).toMatchObject({
+      error: { code: 'model_not_found', message: expect.stringContaining('anthropic-version') },
+    })
+  })
+
+  it('that do not exist at any path are not found in the form of the client', async () => {
+    const answer = await get('/v1/v1/messages')
+    expect(answer.status).toBe(404)
+    expect(JSON.parse(answer.text)).toMatchObject({ type: 'error', error: { type: 'not_found_error' } })
+  })
+
+  describe.each(ANTHROPIC_CLIENTS)('with %s', (_name, makeClient) => {
+    it.each([{ apiKey: TEST_KEY }, { apiKey: null, authToken: TEST_KEY }])(
+      'are read page after page, and one by one, with %j',
+      async (key) => {
+        const client = makeClient(lab.gateway, key)
+        const ids: string[] = []
+        for await (const { id } of client.models.list({ limit: 2 })) ids.push(id)
+        expect(ids).toEqual(idsOf(await list('?limit=1000')))
+        expect(await client.models.retrieve('claude-sonnet-4-5')).toMatchObject({
+          type: 'model',
+          id: 'claude-sonnet-4-5',
+        })
+        await expect(client.models.retrieve('no-such-model')).rejects.toMatchObject({ status: 404 })
+      },
+    )
   })
 })

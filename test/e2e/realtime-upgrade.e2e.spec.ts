@@ -309,7 +309,7 @@ describe('realtime connections', () => {
       [['*'], 'https://anything.example', 101],
       [['*'], 'null', 101],
     ])('where %j may connect: %s gets %i', async (allowedOrigins, origin, expected) => {
-      const { gateway } = await start({ sections: { server: { allowedOrigins } } })
+      const { gateway } = await start({ sections: { server: { cors: { allowedOrigins } } } })
       const socket = await sendUpgrade(gateway.url, { headers: { origin } })
       const { status } = await headOf(socket)
       socket.destroy()

@@ -18,7 +18,7 @@ import { parseConfig } from '../support/config.js'
 const WITHOUT_SPECIFICATION: readonly (readonly [path: RegExp, reason: string])[] = [
   [/^\/health\//, 'probes have no key, no model and nothing to pay; overload lets them pass'],
   [/^\/admin\//, 'operators have a key of their own, and their calls are audited instead of counted'],
-  [/^\/docs(\/|$)/, 'pages about the gateway, without a key'],
+  [/^\/(docs(\/.*)?|openapi\.json)?$/, 'pages about the gateway, without a key'],
 ]
 
 const withoutSpecification = (path: string): boolean => WITHOUT_SPECIFICATION.some(([pattern]) => pattern.test(path))

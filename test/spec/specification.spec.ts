@@ -6,14 +6,13 @@ import type { OpenAPIObject } from '@nestjs/swagger'
 import { ACCEPTED_FILE_FORMATS } from '../../src/audio/audio-facts.js'
 import { SpeechRequestDto } from '../../src/audio/speech.dto.js'
 import {
-  CLASS_FORMATS,
   DEFAULT_RESPONSE_FORMAT,
   TranscriptionRequestDto,
   TranslationRequestDto,
 } from '../../src/audio/transcription.dto.js'
 import { ChatRequestDto } from '../../src/chat/chat.dto.js'
 import { PROVIDERS } from '../../src/app/providers.js'
-import type { ModelClass } from '../../src/config/model-classes.js'
+import { CLASS_FORMATS, type ModelClass } from '../../src/config/model-classes.js'
 import { DtoCheck } from '../../src/core/dto.js'
 import { type ErrorKind, GatewayError } from '../../src/core/errors.js'
 import { renderError } from '../../src/dialects/error-format.js'

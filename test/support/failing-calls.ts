@@ -185,7 +185,7 @@ export const ACCOUNT_FAULTS: readonly FaultRow[] = [
 export const CHANNEL_FAULTS: readonly FaultRow[] = [
   { fault: '500', ...failed },
   { fault: '503', ...failed },
-  { fault: '529', ...failed },
+  { fault: '529', ...failed, chatStatus: 503, code: 'upstream_overloaded' },
   { fault: 'html', ...failed },
   { fault: 'malformed', ...failed },
   { fault: 'empty', ...failed },

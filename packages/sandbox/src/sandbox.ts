@@ -64,6 +64,8 @@ const UPSTREAM_KEY = 'sandbox-upstream-key'
 const P2_KEY = 'sandbox-app|sandbox-upstream-key'
 const VIDGEN_KEYS = { accessKey: 'sandbox-access', secretKey: 'sandbox-secret' }
 
+const LOCAL_ORIGINS = ['localhost', '127.0.0.1', '[::1]'].map((host) => `http://${host}:*`)
+
 /** The catalogue knows no models of P2; any name will do. */
 const P2_MODEL = 'p2-tts'
 
@@ -113,8 +115,8 @@ export async function startSandbox(host: string): Promise<Sandbox> {
   const servers = await startServers()
   const all = Object.values(servers)
   const configText = JSON.stringify({
-    // Several sandboxes on one machine must not be in each other's way.
-    server: { host, metricsPort: 0 },
+    // Several sandboxes on one machine must not be in each other's way. Pages of this machine may use its public key.
+    server: { host, metricsPort: 0, cors: { allowedOrigins: LOCAL_ORIGINS } },
     auth: { keys: [{ id: 'sandbox', key: SANDBOX_KEY }] },
     channels: channelsTo(servers),
     // Some simulators answer with URLs of their own, which are as private as they are; so is the place for callbacks.

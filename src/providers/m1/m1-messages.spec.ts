@@ -55,7 +55,7 @@ describe('A refusal of the messages upstream', () => {
     [402, 'billing_error', 'upstream_failed'],
     [429, 'rate_limit_error', 'rate_limited'],
     [500, 'api_error', 'upstream_failed'],
-    [529, 'overloaded_error', 'upstream_failed'],
+    [529, 'overloaded_error', 'upstream_overloaded'],
   ])('%i %s becomes %s', async (status, type, kind) => {
     expect(await refusal(status, bodyOf(type, 'Words.'))).toMatchObject({ kind })
   })

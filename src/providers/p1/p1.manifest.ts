@@ -1,9 +1,17 @@
 import { keyCredentials } from '../../config/channel-schema.js'
 import { oneOf, settings } from '../../config/value-types.js'
+import { CLASS_FORMATS } from '../../config/model-classes.js'
+import { AUDIO_FORMAT_NAMES } from '../../dialects/speech-formats.js'
 import type { ProviderManifest } from '../contract.js'
 import { P1ChatProvider } from './p1-chat.js'
 import { P1RealtimeProvider } from './p1-realtime.js'
 import { P1SpeechProvider, P1TranscriptionProvider } from './p1-audio.js'
+
+/** Of the older speech models; those with a style have all. */
+const SPEECH_VOICES = ['alloy', 'ash', 'coral', 'echo', 'fable', 'nova', 'onyx', 'sage', 'shimmer']
+const STYLE_VOICES = [...SPEECH_VOICES, 'ballad', 'cedar', 'marin', 'verse']
+/** Of models that hear and speak. */
+const SPOKEN_VOICES = ['alloy', 'ash', 'ballad', 'cedar', 'coral', 'echo', 'marin', 'sage', 'shimmer', 'verse']
 
 /** P1, the general upstream: speech, transcription, translation and chat over HTTP, realtime over WebSocket. */
 export const P1_MANIFEST: ProviderManifest = {
@@ -22,6 +30,15 @@ export const P1_MANIFEST: ProviderManifest = {
     realtime: P1RealtimeProvider,
   },
   defaultModelClass: 'chat',
+  offers: {
+    tts: { voices: SPEECH_VOICES, formats: AUDIO_FORMAT_NAMES },
+    'tts-style': { voices: STYLE_VOICES, formats: AUDIO_FORMAT_NAMES },
+    'stt-standard': { formats: CLASS_FORMATS['stt-standard'] },
+    'stt-generation': { formats: CLASS_FORMATS['stt-generation'] },
+    'stt-diarize': { formats: CLASS_FORMATS['stt-diarize'] },
+    'chat-audio': { voices: SPOKEN_VOICES, formats: ['wav', 'aac', 'mp3', 'flac', 'opus', 'pcm16'] },
+    realtime: { voices: SPOKEN_VOICES, formats: ['pcm16', 'g711_ulaw', 'g711_alaw'] },
+  },
   reasoningModels: ['gpt-5', 'gpt-5-mini', 'gpt-5-nano', 'o1', 'o3', 'o3-mini', 'o4-mini'],
   models: {
     tts: ['tts-1', 'tts-1-hd', 'tts-1-1106', 'tts-1-hd-1106'],

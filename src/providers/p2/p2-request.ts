@@ -147,7 +147,7 @@ function objectOrNothing(value: unknown): Record<string, unknown> | undefined {
 }
 
 /** The six standard voices and the presets of the same character; a channel's option `voices` is laid over them. */
-const P2_VOICES: VoiceTable = {
+export const P2_VOICES: VoiceTable = {
   alloy: 'zh_male_M392_conversation_wvae_bigtts',
   echo: 'zh_male_wenhao_mars_bigtts',
   fable: 'zh_female_tianmei_mars_bigtts',

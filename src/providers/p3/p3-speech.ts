@@ -3,6 +3,7 @@ import { keyCredentials, voices } from '../../config/channel-schema.js'
 import { identifier, settings } from '../../config/value-types.js'
 import { type ByteSink, type ByteSource, collect, type ProviderResponse } from '../../core/byte-stream.js'
 import { GatewayError } from '../../core/errors.js'
+import { AUDIO_FORMAT_NAMES } from '../../dialects/speech-formats.js'
 import { speechResponse } from '../../dialects/speech-response.js'
 import { withoutEncodings } from '../../upstream/content-encoding.js'
 import { SafeFetchClient } from '../../upstream/safe-fetch.js'
@@ -11,7 +12,7 @@ import { UpstreamClient } from '../../upstream/upstream-client.js'
 import { assertContentType, malformedResponse } from '../../upstream/upstream-response.js'
 import type { AttemptContext, ProviderManifest, SpeechCall, SpeechProvider } from '../contract.js'
 import { parseP3Error } from './p3-error.js'
-import { type P3Request, p3Request } from './p3-request.js'
+import { P3_VOICES, type P3Request, p3Request } from './p3-request.js'
 import { P3ResponseMetadata } from './p3-response-metadata.js'
 import { spool, SpooledSource } from './p3-spool.js'
 import { P3AudioSource, readEnvelope } from './p3-stream.js'
@@ -191,6 +192,7 @@ export const P3_MANIFEST: ProviderManifest = {
   optionsSchema: options,
   capabilities: { speech: P3SpeechProvider },
   defaultModelClass: 'tts',
+  offers: { tts: { voices: Object.keys(P3_VOICES), formats: AUDIO_FORMAT_NAMES } },
   models: {
     tts: [
       'speech-2.5-hd-preview',

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common'
 import { keyCredentials, noOptions } from '../../config/channel-schema.js'
+import { CLASS_FORMATS } from '../../config/model-classes.js'
 import { collect, ProviderResponse } from '../../core/byte-stream.js'
 import type { UsageReader } from '../../core/request-context.js'
 import { AUDIO_STATUS_MAP, sendOpenAIRequest } from '../../dialects/openai-wire.js'
@@ -106,5 +107,6 @@ export const P4_MANIFEST: ProviderManifest = {
   optionsSchema: noOptions,
   capabilities: { transcription: P4TranscriptionProvider, translation: P4TranscriptionProvider },
   defaultModelClass: 'stt-standard',
+  offers: { 'stt-standard': { formats: CLASS_FORMATS['stt-standard'] } },
   models: { 'stt-standard': ['whisper-1', 'whisper-large-v3', 'whisper-large-v3-turbo'] },
 }

@@ -1,0 +1,75 @@
+// Packs the gateway as `npm pack` does, starts the package with npx in an empty folder, and asks it for a chat, a document, and its
+// version. Needs the registry, from which npx fetches the dependencies.
+import { execFileSync, spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+
+const START_LIMIT_MS = 300_000
+const HEADERS = { authorization: 'Bearer sandbox-demo-key' }
+
+const folder = mkdtempSync(join(tmpdir(), 'gateway-package-'))
+
+function check(what, isTrue) {
+  if (!isTrue) throw new Error(`The package fails: ${what}`)
+  console.log(`✔ ${what}`)
+}
+
+/** Resolves with the address once the gateway has said it. */
+async function addressOf(child) {
+  const timer = setTimeout(() => child.kill(), START_LIMIT_MS)
+  for await (const line of createInterface({ input: child.stdout })) {
+    const [, address] = /listens at (http\S+)/.exec(line) ?? []
+    if (address === undefined) continue
+    clearTimeout(timer)
+    child.stdout.resume()
+    return address
+  }
+  throw new Error('The package did not start.')
+}
+
+async function json(response) {
+  if (response.ok) return response.json()
+  throw new Error(`${response.status}: ${await response.text()}`)
+}
+
+async function main() {
+  const [{ filename }] = JSON.parse(
+    execFileSync('npm', ['pack', '--json', '--pack-destination', folder], { encoding: 'utf8' }),
+  )
+  const npx = ['--yes', '--cache', join(folder, 'cache'), `./${filename}`]
+  const version = execFileSync('npx', [...npx, '--version'], { cwd: folder, encoding: 'utf8' }).trim()
+  check(`is ${filename} and says so`, filename === `multi-model-gateway-${version}.tgz`)
+  const child = spawn('npx', npx, {
+    cwd: folder,
+    env: { ...process.env, PORT: '0' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+    detached: true,
+  })
+  try {
+    const address = await addressOf(child)
+    check('starts a sandbox in an empty folder', true)
+    const chat = await fetch(`${address}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { ...HEADERS, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'Hello!' }] }),
+    }).then(json)
+    check('chats', chat.choices[0].message.content === 'You said: Hello!')
+    const form = new FormData()
+    form.append('file', new Blob(['<h1>Title</h1><p>Text.</p>']), 'page.html')
+    const parsed = await fetch(`${address}/v1/document/parse`, { method: 'POST', headers: HEADERS, body: form }).then(
+      json,
+    )
+    check('reads documents', parsed.data.markdown === '# Title\n\nText.\n')
+  } finally {
+    // npx and the gateway.
+    process.kill(-child.pid, 'SIGTERM')
+  }
+}
+
+try {
+  await main()
+} finally {
+  rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
+}
