@@ -75,7 +75,8 @@ export class MessagesRequestDto implements MessagesFields {
   @Field(required(text({ allowBlank: false })), { type: 'string', example: 'claude-sonnet-4-5' })
   readonly model!: string
 
-  @Field(required(integer({ minimum: 1 })), { type: 'integer', minimum: 1 })
+  /** 0 fills the upstream's prompt cache and generates nothing. */
+  @Field(required(integer({ minimum: 0 })), { type: 'integer', minimum: 0 })
   readonly max_tokens!: number
 
   @Field(required(list(message, { minimumItems: 1 })), messagesDocumentation)

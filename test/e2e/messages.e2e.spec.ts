@@ -322,7 +322,7 @@ describe('messages', () => {
       ['a second model', { body: messageText('Hi').replace('{', '{"model":"claude-opus-4-5",') }, 400],
       ['no model', { body: messageText('Hi', { model: undefined }) }, 400],
       ['no max_tokens', { body: messageText('Hi', { max_tokens: undefined }) }, 400],
-      ['max_tokens 0', { body: messageText('Hi', { max_tokens: 0 }) }, 400],
+      ['max_tokens -1', { body: messageText('Hi', { max_tokens: -1 }) }, 400],
       ['max_tokens 1.5', { body: messageText('Hi', { max_tokens: 1.5 }) }, 400],
       ['max_tokens as text', { body: messageText('Hi', { max_tokens: '10' }) }, 400],
       ['no messages', { body: messageText('Hi', { messages: undefined }) }, 400],
@@ -367,6 +367,8 @@ describe('messages', () => {
   describe('the gateway accepts', () => {
     it.each([
       ['a budget one below max_tokens', THINK(1024, 1025), {}],
+      ['no output at all, to fill the cache', messageText('Hi', { max_tokens: 0 }), {}],
+      ['all that the model can say', messageText('Hi', { max_tokens: 128_000 }), {}],
       ['a larger budget with the beta for it', THINK(5000), { 'anthropic-beta': 'interleaved-thinking-2025-05-14' }],
       ['thinking switched off', THINK(undefined, 100, 'disabled'), {}],
       ['an empty text block list', messageText('Hi', { system: [{ type: 'text', text: 'Be kind.' }] }), {}],
@@ -497,7 +499,7 @@ describe('messages', () => {
       ['an unknown key', { apiKey: 'unknown' }, {}, undefined, 401, 'AuthenticationError', 'authentication_error'],
       ['a forbidden model', { apiKey: LIMITED_KEY }, {}, undefined, 403, 'PermissionDeniedError', 'permission_error'],
       ['a model of another class', {}, { model: 'gpt-4o' }, undefined, 404, 'NotFoundError', 'not_found_error'],
-      ['a bad field', {}, { max_tokens: 0 }, undefined, 400, 'BadRequestError', 'invalid_request_error'],
+      ['a bad field', {}, { max_tokens: -1 }, undefined, 400, 'BadRequestError', 'invalid_request_error'],
       ['a refusal of the upstream', {}, {}, '422', 422, 'UnprocessableEntityError', 'invalid_request_error'],
       ['a busy upstream', {}, {}, '429', 429, 'RateLimitError', 'rate_limit_error'],
       ['a failed upstream', {}, {}, '500', 502, 'InternalServerError', 'api_error'],

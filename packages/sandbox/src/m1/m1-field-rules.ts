@@ -1,70 +1,24 @@
 import { fieldOf, isObject, type JsonObject, listOf, textOf } from '../server/json-value.js'
-import { M1Rejection, reject } from './m1-errors.js'
-
-export interface M1Model {
-  /** The dated name answers carry. */
-  readonly resolved: string
-  readonly maxOutputTokens: number
-  /** The old thinking form `enabled` with a budget works, sampling parameters are free, mid-conversation `system` is refused. */
-  readonly classic: boolean
-  /** `adaptive` thinking works. */
-  readonly adaptive: boolean
-}
-
-const CLASSIC: Omit<M1Model, 'resolved'> = { maxOutputTokens: 64_000, classic: true, adaptive: false }
-const BRIDGE: Omit<M1Model, 'resolved'> = { maxOutputTokens: 64_000, classic: true, adaptive: true }
-const NEWER: Omit<M1Model, 'resolved'> = { maxOutputTokens: 128_000, classic: false, adaptive: true }
-
-const MODELS: Readonly<Record<string, M1Model>> = {
-  'claude-haiku-4-5': { ...CLASSIC, resolved: 'claude-haiku-4-5-20251001' },
-  'claude-sonnet-4-5': { ...CLASSIC, resolved: 'claude-sonnet-4-5-20250929' },
-  'claude-opus-4-5': { ...CLASSIC, resolved: 'claude-opus-4-5-20251101' },
-  'claude-opus-4-1': { ...CLASSIC, maxOutputTokens: 32_000, resolved: 'claude-opus-4-1-20250805' },
-  'claude-sonnet-4-6': { ...BRIDGE, resolved: 'claude-sonnet-4-6' },
-  'claude-opus-4-6': { ...BRIDGE, resolved: 'claude-opus-4-6' },
-  'claude-opus-4-7': { ...NEWER, resolved: 'claude-opus-4-7' },
-  'claude-opus-4-8': { ...NEWER, resolved: 'claude-opus-4-8' },
-  'claude-sonnet-5': { ...NEWER, resolved: 'claude-sonnet-5' },
-  'claude-opus-5': { ...NEWER, resolved: 'claude-opus-5' },
-}
-
-/** Unknown ids are taken for a classic model of that name, unless they begin with `missing-`. Throws the 404. */
-export function m1Model(id: string): M1Model {
-  if (id.startsWith('missing-')) throw new M1Rejection(404, `model: ${id}`)
-  const undated = id.replace(/-20\d{6}$/, '')
-  const known = Object.hasOwn(MODELS, undated) ? MODELS[undated] : undefined
-  if (known !== undefined) return undated === id ? known : { ...known, resolved: id }
-  return { ...BRIDGE, resolved: id }
-}
+import { betaCheck, judgeBetaParts, taskBudget } from './m1-beta-rules.js'
+import { reject } from './m1-errors.js'
+import {
+  anything,
+  between,
+  boolean,
+  type Check,
+  integer,
+  jsonOutputFormat,
+  list,
+  nullable,
+  object,
+  oneOf,
+  shape,
+  string,
+} from './m1-field-checks.js'
+import type { M1Model } from './m1-models.js'
 
 export const VERSIONS = ['2023-06-01', '2026-10-21'] as const
 export type M1Version = (typeof VERSIONS)[number]
-
-type Check = (value: unknown, path: string) => void
-
-const integer: Check = (value, path) => {
-  if (typeof value !== 'number' || !Number.isInteger(value)) reject(`${path}: Input should be a valid integer`)
-}
-const string: Check = (value, path) => {
-  if (typeof value !== 'string') reject(`${path}: Input should be a valid string`)
-}
-const object: Check = (value, path) => {
-  if (!isObject(value)) reject(`${path}: Input should be a valid dictionary`)
-}
-const list: Check = (value, path) => {
-  if (!Array.isArray(value)) reject(`${path}: Input should be a valid list`)
-}
-const boolean: Check = (value, path) => {
-  if (typeof value !== 'boolean') reject(`${path}: Input should be a valid boolean`)
-}
-const between =
-  (min: number, max: number): Check =>
-  (value, path) => {
-    if (typeof value !== 'number') reject(`${path}: Input should be a valid number`)
-    if (value < min) reject(`${path}: Input should be greater than or equal to ${min}`)
-    if (value > max) reject(`${path}: Input should be less than or equal to ${max}`)
-  }
-const anything: Check = () => undefined
 
 const FIELDS: Readonly<Record<string, Check>> = {
   model: string,
@@ -80,13 +34,20 @@ const FIELDS: Readonly<Record<string, Check>> = {
   tools: list,
   tool_choice: object,
   thinking: object,
-  output_config: outputConfig,
-  service_tier: serviceTier,
-  cache_control: object,
-  speed: anything,
-  container: anything,
-  inference_geo: anything,
-  diagnostics: anything,
+  output_config: shape(
+    {},
+    {
+      effort: nullable(oneOf('low', 'medium', 'high', 'xhigh', 'max')),
+      format: jsonOutputFormat,
+      task_budget: taskBudget,
+    },
+  ),
+  service_tier: oneOf('auto', 'standard_only'),
+  cache_control: nullable(object),
+  speed: nullable(oneOf('standard', 'fast')),
+  container: nullable(container),
+  inference_geo: nullable(string),
+  diagnostics: nullable(object),
   user_profile_id: anything,
   workspace_id: anything,
 }
@@ -100,15 +61,29 @@ const NOT_FOR_COUNTING = [
   'top_k',
   'metadata',
   'service_tier',
+  'container',
+  'inference_geo',
+  'diagnostics',
+  'thread',
+  'fallbacks',
+  'fallback_credit_token',
 ]
 
+/** How a body is judged: by the headers and the path it came with. */
+export interface M1Terms {
+  readonly version: M1Version
+  /** The names in `anthropic-beta`. */
+  readonly betas: readonly string[]
+  readonly counting: boolean
+}
+
 /** Judges the top-level fields of section 3 of the messages notes. Throws M1Rejection. */
-export function judgeFields(body: JsonObject, version: M1Version, counting: boolean): void {
+export function judgeFields(body: JsonObject, { version, betas, counting }: M1Terms): void {
   for (const name of counting ? ['model', 'messages'] : ['model', 'max_tokens', 'messages']) {
     if (body[name] === undefined) reject(`${name}: Field required`)
   }
   for (const [name, value] of Object.entries(body)) {
-    const check = Object.hasOwn(FIELDS, name) ? FIELDS[name] : undefined
+    const check = Object.hasOwn(FIELDS, name) ? FIELDS[name] : betaCheck(name, betas)
     if (check === undefined || (counting && NOT_FOR_COUNTING.includes(name))) {
       reject(`${name}: Extra inputs are not permitted`)
     }
@@ -120,15 +95,20 @@ export function judgeFields(body: JsonObject, version: M1Version, counting: bool
 }
 
 /** Judges what depends on the model. */
-export function judgeModelLimits(body: JsonObject, model: M1Model): void {
+export function judgeModelLimits(body: JsonObject, model: M1Model, betas: readonly string[]): void {
   const maxTokens = body['max_tokens']
   if (typeof maxTokens === 'number') {
-    if (maxTokens < 1) reject('max_tokens: Input should be greater than or equal to 1')
+    // 0 fills the prompt cache and generates nothing.
+    if (maxTokens < 0) reject('max_tokens: Input should be greater than or equal to 0')
     if (maxTokens > model.maxOutputTokens) {
       const limit = `${model.maxOutputTokens}, which is the maximum allowed number of output tokens`
       reject(`max_tokens: ${maxTokens} > ${limit} for ${model.resolved}`)
     }
   }
+  if (typeof fieldOf(body['output_config'], 'effort') === 'string' && !model.effort) {
+    reject('This model does not support the effort parameter.')
+  }
+  judgeBetaParts(body, model, betas)
   if (model.classic) return
   const { temperature, top_p: topP, top_k: topK } = body
   if (temperature !== undefined && temperature !== 1) reject('`temperature` may only be set to 1 for this model.')
@@ -161,13 +141,7 @@ function metadata(value: unknown, path: string): void {
   if (userId !== undefined && userId !== null) string(userId, `${path}.user_id`)
 }
 
-function outputConfig(value: unknown, path: string): void {
-  object(value, path)
-  const effort = fieldOf(value, 'effort')
-  if (effort === undefined || ['low', 'medium', 'high', 'xhigh', 'max'].includes(textOf(effort))) return
-  reject(`${path}.effort: Input should be 'low', 'medium', 'high', 'xhigh' or 'max'`)
-}
-
-function serviceTier(value: unknown, path: string): void {
-  if (value !== 'auto' && value !== 'standard_only') reject(`${path}: Input should be 'auto' or 'standard_only'`)
+/** An id, or a description of the container with the skills in it. */
+function container(value: unknown, path: string): void {
+  if (typeof value !== 'string') shape({}, { id: nullable(string), skills: nullable(list) })(value, path)
 }

@@ -1,6 +1,8 @@
 import { fieldOf, isBase64, isObject, type JsonObject, listOf, objectsOf, textOf } from '../server/json-value.js'
 import { reject } from './m1-errors.js'
-import type { M1Model, M1Version } from './m1-field-rules.js'
+import { isSystemMessageField } from './m1-beta-rules.js'
+import type { M1Terms, M1Version } from './m1-field-rules.js'
+import type { M1Model } from './m1-models.js'
 
 const IMAGE_TYPES = ['image/jpeg', 'image/png', 'image/gif', 'image/webp']
 
@@ -17,7 +19,7 @@ const RULES: Readonly<Record<string, { readonly roles: readonly string[]; readon
   redacted_thinking: { roles: ['assistant'], judge: required('data') },
 }
 const NEWER_TYPES =
-  /^(search_result|server_tool_use|container_upload|mid_conv_system|\w+_tool_result|compaction|fallback)$/
+  /^(search_result|\w+_tool_(use|result|listing)|container_upload|mid_conv_system|tool_(addition|removal)|compaction|fallback)$/
 
 /** Judges one content block (section 3.2 of the messages notes). Throws M1Rejection. */
 function judgeBlock(block: unknown, path: string, role: string, version: M1Version): void {
@@ -98,13 +100,13 @@ const MAX_MESSAGES = 100_000
 const MAX_CACHE_MARKS = 4
 
 /** Judges `messages` (sections 3.1 to 3.3 of the messages notes). Throws M1Rejection. */
-export function judgeMessages(body: JsonObject, version: M1Version, model: M1Model): void {
+export function judgeMessages(body: JsonObject, terms: M1Terms, model: M1Model): void {
   const messages = listOf(body['messages'])
   if (messages.length === 0) reject('messages: at least one message is required')
   if (messages.length > MAX_MESSAGES) reject(`messages: at most ${MAX_MESSAGES} messages are allowed`)
   messages.forEach((message, index) => {
     if (!isObject(message)) reject(`messages.${index}: Input should be a valid dictionary`)
-    judgeMessage(message, index, version, model)
+    judgeMessage(message, index, terms, model)
   })
   const typed = messages.filter(isObject)
   if (typed[0]?.['role'] !== 'user') reject('messages: first message must use the "user" role')
@@ -115,11 +117,13 @@ export function judgeMessages(body: JsonObject, version: M1Version, model: M1Mod
   judgeCacheMarks(body)
 }
 
-function judgeMessage(message: JsonObject, index: number, version: M1Version, model: M1Model): void {
+function judgeMessage(message: JsonObject, index: number, { version, betas }: M1Terms, model: M1Model): void {
   const path = `messages.${index}`
   const { role, content } = message
   for (const name of ['role', 'content']) if (message[name] === undefined) reject(`${path}.${name}: Field required`)
-  const extra = Object.keys(message).find((name) => name !== 'role' && name !== 'content')
+  const extra = Object.keys(message).find(
+    (name) => name !== 'role' && name !== 'content' && !(role === 'system' && isSystemMessageField(name, betas)),
+  )
   if (extra !== undefined) reject(`${path}.${extra}: Extra inputs are not permitted`)
   if (role === 'system' && model.classic) {
     const place = 'The Messages API accepts a top-level `system` parameter, not "system" as an input message role.'

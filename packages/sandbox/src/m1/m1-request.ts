@@ -1,8 +1,11 @@
 import { createHmac } from 'node:crypto'
 import { fieldOf, isObject, type JsonObject, listOf, objectsOf, textOf } from '../server/json-value.js'
 import { M1Rejection, reject } from './m1-errors.js'
-import { judgeFields, judgeModelLimits, type M1Model, m1Model, type M1Version, VERSIONS } from './m1-field-rules.js'
+import { judgeFields, judgeModelLimits, type M1Terms, type M1Version, VERSIONS } from './m1-field-rules.js'
 import { judgeMessages } from './m1-message-rules.js'
+import { type M1Model, m1Model } from './m1-models.js'
+import type { M1Threads } from './m1-threads.js'
+import { judgeTools } from './m1-tool-rules.js'
 
 /** Signatures are opaque to everyone else, so a constant key is enough to notice an edited block. */
 const KEY = 'simulated-thinking-signature'
@@ -31,9 +34,12 @@ function judgeThinking(body: JsonObject, model: M1Model, betas: readonly string[
       "thinking: Input tag found using 'type' does not match any of the expected tags: 'disabled', 'enabled', 'adaptive'",
     )
   }
-  if (type === 'disabled') return undefined
+  if (type === 'disabled' || type === 'between_tools') {
+    if (type !== model.thinkingOff) unsupportedThinking(type)
+    return undefined
+  }
   if (type === 'enabled') judgeBudget(thinking, body, model, betas)
-  else if (!model.adaptive) reject(`thinking.${type}: \`thinking.type.${type}\` is not supported by this model.`)
+  else if (!model.adaptive) reject('adaptive thinking is not supported on this model')
   judgeCompanions(body)
   const display = thinking['display'] ?? 'summarized'
   if (display !== 'summarized' && display !== 'omitted') {
@@ -42,10 +48,13 @@ function judgeThinking(body: JsonObject, model: M1Model, betas: readonly string[
   return { display }
 }
 
+function unsupportedThinking(type: string): never {
+  const advice = 'Use "thinking.type.adaptive" and "output_config.effort" to control thinking behavior.'
+  reject(`"thinking.type.${type}" is not supported for this model. ${advice}`)
+}
+
 function judgeBudget(thinking: JsonObject, body: JsonObject, model: M1Model, betas: readonly string[]): void {
-  if (!model.classic) {
-    reject('thinking.enabled: `thinking.type.enabled` is not supported by this model. Use `thinking.type.adaptive`.')
-  }
+  if (!model.classic) unsupportedThinking('enabled')
   const path = 'thinking.enabled.budget_tokens'
   const budget = thinking['budget_tokens']
   if (budget === undefined) reject(`${path}: Field required`)
@@ -96,42 +105,6 @@ function judgeReturnedThinking(messages: readonly JsonObject[], thinkingIsOn: bo
   reject(`messages.${index}.content.0.type: ${rule} ${advice}`)
 }
 
-const CHOICES = ['auto', 'any', 'tool', 'none']
-
-/** Judges `tools` and `tool_choice` (section 3.3 of the messages notes). Throws M1Rejection. */
-function judgeTools(body: JsonObject): void {
-  listOf(body['tools']).forEach((tool, index) => {
-    judgeTool(tool, index)
-  })
-  const names = objectsOf(body['tools']).map((tool) => textOf(tool['name']))
-  if (new Set(names).size < names.length) reject('tools: Tool names must be unique.')
-  const choice = body['tool_choice']
-  if (choice === undefined) return
-  const type = textOf(fieldOf(choice, 'type'))
-  if (!CHOICES.includes(type)) {
-    reject(`tool_choice: Input tag '${type}' found using 'type' does not match any of the expected tags`)
-  }
-  if (names.length === 0 && type !== 'none') reject('tool_choice may only be specified while providing tools.')
-  const name = textOf(fieldOf(choice, 'name'))
-  if (type === 'tool' && !names.includes(name)) reject(`Tool '${name}' not found in provided tools`)
-  if (type === 'none' && fieldOf(choice, 'disable_parallel_tool_use') !== undefined) {
-    reject('tool_choice.none.disable_parallel_tool_use: Extra inputs are not permitted')
-  }
-}
-
-function judgeTool(tool: unknown, index: number): void {
-  if (!isObject(tool)) reject(`tools.${index}: Input should be a valid dictionary`)
-  const type = tool['type'] ?? 'custom'
-  if (tool['name'] === undefined) reject(`tools.${index}.name: Field required`)
-  // Server tools carry a dated type and define themselves.
-  if (type !== 'custom') return
-  if (tool['input_schema'] === undefined) reject(`tools.${index}.custom.input_schema: Field required`)
-  if (fieldOf(tool['input_schema'], 'type') !== 'object')
-    reject(`tools.${index}.custom.input_schema.type: Input should be 'object'`)
-  if (/^[a-zA-Z0-9_-]{1,128}$/.test(textOf(tool['name']))) return
-  reject(`tools.${index}.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'`)
-}
-
 /** A request that was found good. */
 export interface M1Request {
   readonly body: JsonObject
@@ -161,16 +134,14 @@ export function judgeHeaders(headers: Readonly<Record<string, string>>, expected
 }
 
 /** Judges a body as strictly as the upstream. Throws M1Rejection. */
-export function judgeM1Request(
-  body: JsonObject,
-  options: { version: M1Version; betas: readonly string[]; counting: boolean },
-): M1Request {
-  judgeFields(body, options.version, options.counting)
+export function judgeM1Request(sent: JsonObject, terms: M1Terms, threads: M1Threads): M1Request {
+  judgeFields(sent, terms)
+  const body = threads.resumed(sent)
   const model = m1Model(textOf(body['model']))
-  judgeModelLimits(body, model)
-  judgeMessages(body, options.version, model)
-  judgeTools(body)
-  const thinking = judgeThinking(body, model, options.betas)
+  judgeModelLimits(body, model, terms.betas)
+  judgeMessages(body, terms, model)
+  judgeTools(body, model, terms.betas)
+  const thinking = judgeThinking(body, model, terms.betas)
   const messages = objectsOf(body['messages'])
   judgeReturnedThinking(messages, thinking !== undefined)
   return {

@@ -1,15 +1,21 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { answerPieces, estimateTokens, exampleOf, argumentsWord, TextRun } from '../server/generated-text.js'
-import { fieldOf, type JsonObject, objectsOf, parseJsonObject, textOf } from '../server/json-value.js'
+import { fieldOf, isObject, type JsonObject, objectsOf, parseJsonObject, textOf } from '../server/json-value.js'
 import { contentText, type M1Request, signThinking, THINKING_TEXT, toolResultTexts } from './m1-request.js'
+import { isCallersTool } from './m1-tool-rules.js'
 
 type M1Block =
   | { readonly type: 'thinking'; readonly thinking: string; readonly omitted: boolean }
   | { readonly type: 'text'; readonly run: TextRun }
   | { readonly type: 'tool_use'; readonly id: string; readonly name: string; readonly inputJson: string }
+  | { readonly type: 'compaction'; readonly summary: string }
 
 /** Decides what the model says, block by block: its thinking, then tool calls or words. */
 export function decideBlocks(request: M1Request): readonly M1Block[] {
+  if (fieldOf(request.body['compaction'], 'type') === 'summarize') {
+    return [{ type: 'compaction', summary: `A conversation of ${request.messages.length} messages.` }]
+  }
+  if (request.maxTokens === 0) return []
   const thinking: M1Block[] =
     request.thinking === undefined
       ? []
@@ -28,7 +34,8 @@ export function decideBlocks(request: M1Request): readonly M1Block[] {
 
 function words(request: M1Request): string {
   const last = request.messages.at(-1)
-  const format = fieldOf(request.body['output_config'], 'format')
+  // The second is the older place, which a beta header opens.
+  const format = fieldOf(request.body['output_config'], 'format') ?? request.body['output_format']
   if (fieldOf(format, 'type') === 'json_schema') return JSON.stringify(exampleOf(fieldOf(format, 'schema')))
   const results = toolResultTexts(last)
   if (results.length > 0) return `The tools answered: ${results.join('; ')}`
@@ -50,7 +57,7 @@ function toolCalls(request: M1Request): readonly M1Block[] {
 
 /** The tools the caller's text names, or the first one; only one when a tool is forced or parallel use is off. */
 function chosenTools(request: M1Request, choice: unknown): readonly JsonObject[] {
-  const tools = objectsOf(request.body['tools']).filter((tool) => (tool['type'] ?? 'custom') === 'custom')
+  const tools = objectsOf(request.body['tools']).filter(isCallersTool)
   if (fieldOf(choice, 'type') === 'tool') return tools.filter((tool) => tool['name'] === fieldOf(choice, 'name'))
   const named = tools.filter((tool) => request.callerText.includes(textOf(tool['name'])))
   const chosen = named.length > 0 ? named : tools.slice(0, 1)
@@ -65,8 +72,10 @@ export interface StopFacts {
 /** Why the answer ended; valid when all its blocks were written. */
 function stopOf(blocks: readonly M1Block[]): StopFacts {
   const last = blocks.at(-1)
-  if (last?.type === 'tool_use') return { stop_reason: 'tool_use', stop_sequence: null }
-  const run = last?.type === 'text' ? last.run : undefined
+  if (last === undefined) return { stop_reason: 'max_tokens', stop_sequence: null }
+  if (last.type === 'compaction') return { stop_reason: 'compaction', stop_sequence: null }
+  if (last.type === 'tool_use') return { stop_reason: 'tool_use', stop_sequence: null }
+  const run = last.type === 'text' ? last.run : undefined
   if (run?.ended === 'limit') return { stop_reason: 'max_tokens', stop_sequence: null }
   if (run?.ended === 'stop') return { stop_reason: 'stop_sequence', stop_sequence: run.stoppedBy ?? null }
   return { stop_reason: 'end_turn', stop_sequence: null }
@@ -132,6 +141,7 @@ function outputUsage(blocks: readonly M1Block[]): OutputUsage {
 function tokensOfBlocks(blocks: readonly M1Block[]): number {
   return blocks.reduce((sum, block) => {
     if (block.type === 'text') return sum + block.run.count
+    if (block.type === 'compaction') return sum + estimateTokens(block.summary)
     return sum + estimateTokens(block.type === 'thinking' ? block.thinking : block.inputJson)
   }, 0)
 }
@@ -141,22 +151,33 @@ function tokensOf(value: unknown): number {
   return estimateTokens(typeof value === 'string' ? value : JSON.stringify(value))
 }
 
-function newMessageId(): string {
+export function newMessageId(): string {
   return `msg_01${randomBytes(11).toString('hex')}`
 }
 
 /** The complete answer of section 4 of the messages notes. */
-export function m1Message(request: M1Request, blocks: readonly M1Block[], input: InputUsage): object {
-  const content = blocks.map(wholeBlock)
+export function m1Message(request: M1Request, id: string, blocks: readonly M1Block[], input: InputUsage): object {
+  const content = wholeContent(blocks)
   return {
     model: request.model.resolved,
-    id: newMessageId(),
+    id,
     type: 'message',
     role: 'assistant',
     content,
     ...stopOf(blocks),
+    ...appliedEdits(request.body),
     usage: { ...input, ...outputUsage(blocks), service_tier: 'standard', inference_geo: 'not_available' },
   }
+}
+
+/** The content of a complete answer; of a streamed one it is valid when all was written. */
+export function wholeContent(blocks: readonly M1Block[]): readonly object[] {
+  return blocks.map(wholeBlock)
+}
+
+/** No conversation here grows so long that anything would be cleared. */
+function appliedEdits(body: JsonObject): object {
+  return isObject(body['context_management']) ? { context_management: { applied_edits: [] } } : {}
 }
 
 function wholeBlock(block: M1Block): object {
@@ -174,6 +195,8 @@ function wholeBlock(block: M1Block): object {
       const input = parseJsonObject(Buffer.from(block.inputJson)) ?? {}
       return { type: 'tool_use', id: block.id, name: block.name, input }
     }
+    case 'compaction':
+      return { type: 'compaction', content: block.summary, encrypted_content: null }
   }
 }
 
@@ -182,9 +205,14 @@ const PADDING_EVERY = 3
 const THINKING_PIECE_CHARACTERS = 16
 
 /** The named events of section 5 of the messages notes, lazily; there is no `[DONE]`. */
-export function* m1Events(request: M1Request, blocks: readonly M1Block[], input: InputUsage): Generator<string> {
+export function* m1Events(
+  request: M1Request,
+  id: string,
+  blocks: readonly M1Block[],
+  input: InputUsage,
+): Generator<string> {
   const message = {
-    id: newMessageId(),
+    id,
     type: 'message',
     role: 'assistant',
     model: request.model.resolved,
@@ -211,7 +239,7 @@ export function* m1Events(request: M1Request, blocks: readonly M1Block[], input:
     cache_read_input_tokens: input.cache_read_input_tokens,
     ...outputUsage(blocks),
   }
-  yield event('message_delta', { delta: stopOf(blocks), usage })
+  yield event('message_delta', { delta: stopOf(blocks), usage, ...appliedEdits(request.body) })
   yield event('message_stop', {})
 }
 
@@ -228,6 +256,8 @@ function opening(block: M1Block): object {
       return { type: 'text', text: '' }
     case 'tool_use':
       return { type: 'tool_use', id: block.id, name: block.name, input: {} }
+    case 'compaction':
+      return { type: 'compaction', content: null, encrypted_content: null }
   }
 }
 
@@ -249,6 +279,9 @@ function* deltas(block: M1Block): Generator<object> {
       yield { type: 'input_json_delta', partial_json: '' }
       yield { type: 'input_json_delta', partial_json: block.inputJson.slice(0, middle) }
       yield { type: 'input_json_delta', partial_json: block.inputJson.slice(middle) }
+      break
     }
+    case 'compaction':
+      yield { type: 'compaction_delta', content: block.summary, encrypted_content: null }
   }
 }

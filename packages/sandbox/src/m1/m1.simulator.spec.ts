@@ -51,7 +51,41 @@ describe('what messages refuses', () => {
     [
       'old thinking on a new model',
       { model: 'claude-opus-4-7', max_tokens: 2000, thinking: { type: 'enabled', budget_tokens: 1024 } },
-      'not supported by this model',
+      '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive"',
+    ],
+    [
+      'thinking turned off where it cannot be',
+      { model: 'claude-opus-5-5', thinking: { type: 'disabled' } },
+      '"thinking.type.disabled" is not supported for this model.',
+    ],
+    [
+      'adaptive thinking on an older model',
+      { model: 'claude-haiku-4-5', thinking: { type: 'adaptive' } },
+      'adaptive thinking is not supported on this model',
+    ],
+    [
+      'an effort on an older model',
+      { model: 'claude-sonnet-4-5', output_config: { effort: 'low' } },
+      'This model does not support the effort parameter.',
+    ],
+    ['an unknown effort', { output_config: { effort: 'huge' } }, "output_config.effort: Input should be 'low'"],
+    [
+      'another output format',
+      { output_config: { format: { type: 'xml' } } },
+      "output_config.format.type: Input should be 'json_schema'",
+    ],
+    [
+      'a forced tool on one of the newest models',
+      { model: 'claude-opus-5-5', tools: [tool], tool_choice: { type: 'any' } },
+      'not supported for this model',
+    ],
+    ['an unknown speed', { speed: 'warp' }, "speed: Input should be 'standard' or 'fast'"],
+    ['an unknown service tier', { service_tier: 'flex' }, "service_tier: Input should be 'auto' or 'standard_only'"],
+    ['a container of another shape', { container: { name: 'x' } }, 'container.name: Extra inputs are not permitted'],
+    [
+      'a server tool of another name',
+      { tools: [{ type: 'web_search_20250305', name: 'search' }] },
+      "tools.0.web_search_20250305.name: Input should be 'web_search'",
     ],
     [
       'more than the model can say',
@@ -79,7 +113,11 @@ describe('what messages refuses', () => {
       'text content blocks must be non-empty',
     ],
     ['system role on a classic model', { messages: [{ role: 'system', content: 'x' }] }, 'Unexpected role "system"'],
-    ['a chat-style tool', { tools: [{ type: 'function', function: { name: 'f' } }] }, 'tools.0.name: Field required'],
+    [
+      'a chat-style tool',
+      { tools: [{ type: 'function', function: { name: 'f' } }] },
+      "tools.0: Input tag 'function' found using 'type' does not match any of the expected tags: 'bash_20250124'",
+    ],
   ]
 
   it.each(cases)('%s', async (_name, change, message, headers = {}) => {
@@ -111,6 +149,167 @@ describe('what messages refuses', () => {
       { type: 'not_found_error', message: 'model: missing-claude' },
     ])
     expect((await post('{"model":')).status).toBe(400)
+  })
+})
+
+describe('what messages accepts with its beta header only', () => {
+  const server = { type: 'url', name: 'files', url: 'https://mcp.example.com/sse' }
+  const edits = [{ type: 'clear_tool_uses_20250919' }]
+  const schema = { type: 'object', properties: { city: { type: 'string', examples: ['Paris'] } }, required: ['city'] }
+  const cases: readonly [string, string, object][] = [
+    ['billing_policy', 'user-profiles-billing-2026-10-01', { billing_policy: { bill_to: 'self' } }],
+    ['compaction', 'compact-2026-09-04', { compaction: { type: 'summarize' } }],
+    ['context_management', 'context-management-2025-06-27', { context_management: { edits } }],
+    ['fallback_credit_token', 'fallback-credit-2026-07-01', { fallback_credit_token: 'token' }],
+    ['fallbacks', 'server-side-fallback-2026-07-01', { fallbacks: 'default' }],
+    ['mcp_servers', 'mcp-client-2025-04-04', { mcp_servers: [server] }],
+    ['output_format', 'structured-outputs-2025-11-13', { output_format: { type: 'json_schema', schema } }],
+    ['thread', 'message-threads-2026-08-12', { thread: { type: 'create' } }],
+    ['speed', 'fast-mode-2026-02-01', { speed: 'fast' }],
+    [
+      'output_config.task_budget',
+      'task-budgets-2026-03-13',
+      { output_config: { task_budget: { type: 'tokens', total: 20_000 } } },
+    ],
+  ]
+
+  it.each(cases)('%s: %s', async (field, beta, change) => {
+    const refused = await post({ ...helloMessage, ...change })
+    expect([refused.status, await refused.text()]).toEqual([
+      400,
+      expect.stringContaining(`"${field}: Extra inputs are not permitted"`),
+    ])
+    const accepted = await post({ ...helloMessage, ...change }, { 'anthropic-beta': `other-1,${beta}` })
+    expect([accepted.status, await accepted.text()]).toEqual([200, expect.stringContaining('"type":"message"')])
+  })
+
+  const wrong: readonly [string, string, object, string][] = [
+    ['an unknown edit', cases[2]?.[1] ?? '', { context_management: { edits: [{ type: 'x' }] } }, "Input tag 'x'"],
+    [
+      'an edit of another beta',
+      cases[2]?.[1] ?? '',
+      { context_management: { edits: [{ type: 'compact_20260112' }] } },
+      "context_management.edits.0: Input tag 'compact_20260112'",
+    ],
+    [
+      'a server without a name',
+      cases[5]?.[1] ?? '',
+      { mcp_servers: [{ type: 'url', url: 'https://x' }] },
+      '.name: Field',
+    ],
+    [
+      'tools of a server that is not there',
+      'mcp-client-2025-11-20',
+      { mcp_servers: [server], tools: [{ type: 'mcp_toolset', mcp_server_name: 'mail' }] },
+      "MCP server 'mail' not found in mcp_servers",
+    ],
+    [
+      'a thread without its message',
+      cases[7]?.[1] ?? '',
+      { thread: { type: 'continue' } },
+      'previous_message_id: Field',
+    ],
+  ]
+
+  it.each(wrong)('and not %s', async (_name, beta, change, message) => {
+    const response = await post({ ...helloMessage, ...change }, { 'anthropic-beta': beta })
+    expect([response.status, await response.text()]).toEqual([400, expect.stringContaining(message)])
+  })
+
+  it('tools that have a beta of their own', async () => {
+    const tools = [{ type: 'computer_20250124', name: 'computer', display_width_px: 1, display_height_px: 1 }]
+    const refused = await post({ ...helloMessage, tools })
+    expect([refused.status, await refused.text()]).toEqual([
+      400,
+      expect.stringContaining("Input tag 'computer_20250124'"),
+    ])
+    const beta = { 'anthropic-beta': 'computer-use-2025-01-24' }
+    expect((await post({ ...helloMessage, tools }, beta)).status).toBe(200)
+    const toolset = { mcp_servers: [server], tools: [{ type: 'mcp_toolset', mcp_server_name: 'files' }] }
+    expect((await post({ ...helloMessage, ...toolset }, { 'anthropic-beta': 'mcp-client-2025-11-20' })).status).toBe(
+      200,
+    )
+  })
+
+  it('a conversation that is held, and goes on with the new turn only', async () => {
+    const messages = [{ role: 'user' as const, content: 'the weather please' }]
+    const betas = ['message-threads-2026-08-12']
+    const open = { ...helloMessage, messages, tools: [tool], betas, thread: { type: 'create' as const } }
+    for (const create of [
+      () => lab.newClient.beta.messages.create(open),
+      () => lab.newClient.beta.messages.stream(open).finalMessage(),
+    ]) {
+      const first = await create()
+      const call = first.content.find((block) => block.type === 'tool_use')
+      const result = { type: 'tool_result' as const, tool_use_id: call?.id ?? '', content: 'sunny' }
+      const next = await lab.newClient.beta.messages.create({
+        ...open,
+        messages: [{ role: 'user', content: [result] }],
+        thread: { type: 'continue', previous_message_id: first.id },
+      })
+      expect(next.content).toMatchObject([{ text: 'The tools answered: sunny' }])
+    }
+    const thread = { type: 'continue' as const, previous_message_id: 'msg_unknown' }
+    await expect(lab.newClient.beta.messages.create({ ...open, thread })).rejects.toMatchObject({ status: 404 })
+  })
+
+  it('a conversation that is to be summarized', async () => {
+    const ask = { ...helloMessage, betas: ['compact-2026-09-04'], compaction: { type: 'summarize' as const } }
+    for (const answer of [
+      await lab.newClient.beta.messages.create(ask),
+      await lab.newClient.beta.messages.stream(ask).finalMessage(),
+    ]) {
+      expect(answer.stop_reason).toBe('compaction')
+      expect(answer.content).toMatchObject([{ type: 'compaction', content: 'A conversation of 1 messages.' }])
+    }
+  })
+})
+
+describe('what messages accepts', () => {
+  const cases: readonly [string, object][] = [
+    ['128,000 tokens of the models that can say so much', { max_tokens: 128_000 }],
+    [
+      'null for what the types allow to be null',
+      { cache_control: null, speed: null, container: null, diagnostics: null },
+    ],
+    ['an effort and a format', { output_config: { effort: 'max', format: null } }],
+    ['adaptive thinking', { thinking: { type: 'adaptive', display: null } }],
+    ['thinking between tools only', { model: 'claude-sonnet-5-5', thinking: { type: 'between_tools' } }],
+    ['a speed of a model that needs no beta for it', { model: 'claude-opus-5', speed: 'fast' }],
+    ['a container', { container: { id: 'container_1', skills: [] } }],
+    ['automatic caching', { cache_control: { type: 'ephemeral' } }],
+    [
+      'tools of the upstream',
+      {
+        tools: [
+          { type: 'web_search_20250305', name: 'web_search', max_uses: 3 },
+          { type: 'code_execution_20250825', name: 'code_execution' },
+          { type: 'text_editor_20250728', name: 'str_replace_based_edit_tool' },
+          { type: 'browser_toolset_20260801' },
+        ],
+      },
+    ],
+  ]
+
+  it.each(cases)('%s', async (_name, change) => {
+    const response = await post({ ...helloMessage, ...change })
+    expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('"type":"message"')])
+  })
+
+  it('no tokens at all, which fills the cache only', async () => {
+    const answer = await lab.client.messages.create({ ...helloMessage, max_tokens: 0 })
+    expect(answer).toMatchObject({ content: [], stop_reason: 'max_tokens', usage: { output_tokens: 0 } })
+    expect((await post({ ...helloMessage, max_tokens: -1 })).status).toBe(400)
+  })
+
+  it('an output format at its older place, and answers in it', async () => {
+    const schema = { type: 'object', properties: { city: { type: 'string', examples: ['Paris'] } } }
+    const answer = await lab.newClient.beta.messages.create({
+      ...helloMessage,
+      betas: ['structured-outputs-2025-11-13'],
+      output_format: { type: 'json_schema', schema },
+    })
+    expect(answer.content).toMatchObject([{ text: '{"city":"Paris"}' }])
   })
 })
 

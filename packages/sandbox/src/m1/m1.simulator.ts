@@ -6,7 +6,16 @@ import { MessagesTally, messagesUnits } from '../server/served-usage.js'
 import { type Simulator, type SimulatorOptions, startSimulator } from '../server/simulator-server.js'
 import { m1Faults, M1Rejection, reject, renderM1 } from './m1-errors.js'
 import { betasOf, judgeHeaders, judgeM1Request, lastUserText } from './m1-request.js'
-import { countTokens, decideBlocks, inputUsage, m1Events, m1Message } from './m1-response.js'
+import {
+  countTokens,
+  decideBlocks,
+  inputUsage,
+  m1Events,
+  m1Message,
+  newMessageId,
+  wholeContent,
+} from './m1-response.js'
+import { M1Threads } from './m1-threads.js'
 
 export interface M1SimulatorOptions extends SimulatorOptions {
   /** The only accepted key. Default: every key but `bad`. */
@@ -17,6 +26,7 @@ interface M1Context {
   readonly apiKey: string | undefined
   /** Hashes of blocks written to the prompt cache. */
   readonly cached: Set<string>
+  readonly threads: M1Threads
 }
 
 const BODY_LIMIT_BYTES = 32 * 1024 * 1024
@@ -25,7 +35,7 @@ const COUNT_PATH = '/v1/messages/count_tokens'
 
 /** Starts the Anthropic-like upstream M1: messages and token counting under `/v1`. */
 export function startM1Simulator(options: M1SimulatorOptions = {}): Promise<Simulator> {
-  const context: M1Context = { apiKey: options.apiKey, cached: new Set() }
+  const context: M1Context = { apiKey: options.apiKey, cached: new Set(), threads: new M1Threads() }
   return startSimulator((exchange) => serve(exchange, context), options)
 }
 
@@ -44,7 +54,8 @@ async function serve(exchange: Exchange, context: M1Context): Promise<void> {
       reject('The request body is not valid JSON.')
     }
     const counting = request.path === COUNT_PATH
-    const judged = judgeM1Request(body, { version, betas: betasOf(request.headers['anthropic-beta']), counting })
+    const terms = { version, betas: betasOf(request.headers['anthropic-beta']), counting }
+    const judged = judgeM1Request(body, terms, context.threads)
     if (counting) await sendJson(exchange, headers, { input_tokens: countTokens(body) })
     else await answer(exchange, context, judged, headers)
   } catch (error) {
@@ -60,17 +71,26 @@ async function answer(
   request: ReturnType<typeof judgeM1Request>,
   headers: Record<string, string>,
 ): Promise<void> {
+  const id = newMessageId()
   const blocks = decideBlocks(request)
   const input = inputUsage(request.body, context.cached)
   if (!request.stream) {
-    const message = m1Message(request, blocks, input)
+    const message = m1Message(request, id, blocks, input)
+    context.threads.keep(request.body, id, wholeContent(blocks))
     exchange.serve(textOf(request.body['model']), messagesUnits(fieldOf(message, 'usage')))
     await sendJson(exchange, headers, message)
     return
   }
   const type = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' }
   const tally = new MessagesTally()
-  await exchange.stream(200, { ...headers, ...type }, m1Events(request, blocks, input), m1Faults(headers), tally.note)
+  await exchange.stream(
+    200,
+    { ...headers, ...type },
+    m1Events(request, id, blocks, input),
+    m1Faults(headers),
+    tally.note,
+  )
+  context.threads.keep(request.body, id, wholeContent(blocks))
   exchange.serve(textOf(request.body['model']), tally.units)
 }
 

@@ -6,11 +6,11 @@ import {
   type ChatAudioFormat,
   type ChatRequest,
   choiceCount,
-  contentText,
   reasoningTokens,
   toolName,
   wordLimit,
 } from './chat-request.js'
+import { contentText } from './chat-text.js'
 import type { P1Context } from './p1-context.js'
 import { resolvedModel } from './p1-models.js'
 

@@ -130,11 +130,14 @@ const FIELD_RULES: Readonly<Record<string, ValueRule>> = {
   service_tier: nullable(oneOf('auto', 'default', 'flex', 'scale', 'priority', 'fast')),
   store: nullable(boolean),
   metadata: nullable(metadata),
-  prediction: nullable(object),
-  web_search_options: object,
+  moderation: nullable(object),
+  prediction: nullable(prediction),
+  web_search_options: webSearchOptions,
   user: string(),
-  safety_identifier: string(64),
-  prompt_cache_key: string(),
+  safety_identifier: nullable(string(64)),
+  prompt_cache_key: nullable(string()),
+  prompt_cache_options: promptCacheOptions,
+  prompt_cache_retention: nullable(oneOf('in_memory', 'in-memory', '24h')),
   functions: array,
   function_call: () => undefined,
 }
@@ -195,6 +198,29 @@ function streamOptions(value: unknown, path: string): void {
     if (name !== 'include_usage' && name !== 'include_obfuscation') unknownParameter(`${path}.${name}`)
     boolean(flag, `${path}.${name}`)
   }
+}
+
+function prediction(value: unknown, path: string): void {
+  if (!isObject(value)) wrongType(path, 'an object', value)
+  oneOf('content')(value['type'], `${path}.type`)
+  const { content } = value
+  if (content === undefined) missing(`${path}.content`)
+  if (typeof content === 'string' || Array.isArray(content)) return
+  wrongType(`${path}.content`, 'one of a string or array of objects', content)
+}
+
+function webSearchOptions(value: unknown, path: string): void {
+  if (!isObject(value)) wrongType(path, 'an object', value)
+  const { search_context_size: size, user_location: place } = value
+  if (size !== undefined) oneOf('low', 'medium', 'high')(size, `${path}.search_context_size`)
+  if (place !== undefined) nullable(object)(place, `${path}.user_location`)
+}
+
+function promptCacheOptions(value: unknown, path: string): void {
+  if (!isObject(value)) wrongType(path, 'an object', value)
+  const { mode, ttl } = value
+  if (mode !== undefined) oneOf('implicit', 'explicit')(mode, `${path}.mode`)
+  if (ttl !== undefined) oneOf('30m')(ttl, `${path}.ttl`)
 }
 
 function metadata(value: unknown, path: string): void {

@@ -25,7 +25,7 @@ function judgeImage(image: unknown, path: string): void {
   if (!WEB_OR_DATA_URL.test(textOf(url)))
     reject(`Invalid '${path}.url': expected a URL.`, `${path}.url`, 'invalid_image_url')
   const detail = fieldOf(image, 'detail')
-  if (detail !== undefined) oneOf('auto', 'low', 'high')(detail, `${path}.detail`)
+  if (detail !== undefined) oneOf('auto', 'low', 'high', 'original')(detail, `${path}.detail`)
 }
 
 function judgeAudioPart(audio: unknown, path: string, family: P1Family, messageIndex: number): void {

@@ -1,8 +1,9 @@
-import { estimateTokens } from '../server/generated-text.js'
 import { fieldOf, isObject, type JsonObject, listOf, objectsOf, textOf } from '../server/json-value.js'
 import { reject } from '../server/openai-errors.js'
 import { judgeFields, missing, object, oneOf, quotedList, string, wrongType } from './chat-field-rules.js'
 import { judgeMessages } from './chat-message-rules.js'
+import { judgeModelLimits, judgeResponseSchema } from './chat-model-rules.js'
+import { contentText, lastUserText } from './chat-text.js'
 import { chatFamily, type P1Family } from './p1-models.js'
 
 const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/
@@ -38,6 +39,19 @@ function judgeTool(tool: unknown, path: string): void {
     )
   }
   if (kind === 'function') judgeParameters(inner as JsonObject, name, `${path}.function.parameters`)
+  else judgeCustomFormat(fieldOf(inner, 'format'), `${path}.custom.format`)
+}
+
+/** What a custom tool takes: free text, or text of a grammar. */
+function judgeCustomFormat(format: unknown, path: string): void {
+  if (format === undefined) return
+  object(format, path)
+  oneOf('text', 'grammar')(fieldOf(format, 'type'), `${path}.type`)
+  if (fieldOf(format, 'type') !== 'grammar') return
+  const grammar = fieldOf(format, 'grammar')
+  if (grammar === undefined) missing(`${path}.grammar`)
+  string()(fieldOf(grammar, 'definition'), `${path}.grammar.definition`)
+  oneOf('lark', 'regex')(fieldOf(grammar, 'syntax'), `${path}.grammar.syntax`)
 }
 
 function judgeParameters(inner: JsonObject, name: string, path: string): void {
@@ -77,13 +91,28 @@ function judgeToolChoice(body: JsonObject): void {
   }
   if (!isObject(choice)) return
   oneOf('function', 'custom', 'allowed_tools')(choice['type'], 'tool_choice.type')
-  if (choice['type'] === 'allowed_tools') return
+  if (choice['type'] === 'allowed_tools') {
+    judgeAllowedTools(choice['allowed_tools'], tools)
+    return
+  }
   const name = toolName(choice)
   if (tools.some((tool) => toolName(tool) === name)) return
   reject(`Tool choice '${name}' not found in 'tools' parameter.`, 'tool_choice')
 }
 
-const CONTEXT_TOKENS = 128_000
+function judgeAllowedTools(allowed: unknown, tools: readonly JsonObject[]): void {
+  const path = 'tool_choice.allowed_tools'
+  if (allowed === undefined) missing(path)
+  object(allowed, path)
+  oneOf('auto', 'required')(fieldOf(allowed, 'mode'), `${path}.mode`)
+  const listed = fieldOf(allowed, 'tools')
+  if (!Array.isArray(listed)) wrongType(`${path}.tools`, 'an array of objects', listed)
+  const unknown = objectsOf(listed)
+    .map(toolName)
+    .find((name) => !tools.some((tool) => toolName(tool) === name))
+  if (unknown !== undefined) reject(`Tool choice '${unknown}' not found in 'tools' parameter.`, 'tool_choice')
+}
+
 const AUDIO_FORMATS = ['wav', 'aac', 'mp3', 'flac', 'opus', 'pcm16'] as const
 
 export type ChatAudioFormat = (typeof AUDIO_FORMATS)[number]
@@ -111,12 +140,12 @@ export function judgeChatRequest(
   judgeFields(body, options.acceptUnknownFields)
   if (body['messages'] === undefined) missing('messages')
   const family = chatFamily(textOf(model))
-  judgeModelLimits(body, family)
+  judgeModelLimits(body, textOf(model), family)
   judgeMessages(listOf(body['messages']), family, options.knowsAudio)
   judgeTools(body)
   const audioFormat = judgeAudioOutput(body, family)
   judgeJsonMode(body)
-  judgeLength(body)
+  judgeResponseSchema(body)
   return {
     body,
     model: textOf(model),
@@ -125,31 +154,6 @@ export function judgeChatRequest(
     stream: body['stream'] === true,
     audioFormat,
     callerText: lastUserText(body),
-  }
-}
-
-/** The text of the last user message, its text parts joined; empty when there is none. */
-export function lastUserText(body: JsonObject): string {
-  const message = objectsOf(body['messages']).findLast((entry) => entry['role'] === 'user')
-  return contentText(message?.['content'])
-}
-
-export function contentText(content: unknown): string {
-  if (typeof content === 'string') return content
-  return objectsOf(content)
-    .map((part) => textOf(part['text']))
-    .filter((text) => text !== '')
-    .join(' ')
-}
-
-function judgeModelLimits(body: JsonObject, family: P1Family): void {
-  if (family === 'reasoning-chat' && typeof body['max_tokens'] === 'number') {
-    const hint = "Use 'max_completion_tokens' instead."
-    reject(
-      `Unsupported parameter: 'max_tokens' is not supported with this model. ${hint}`,
-      'max_tokens',
-      'unsupported_parameter',
-    )
   }
 }
 
@@ -198,17 +202,6 @@ function judgeJsonMode(body: JsonObject): void {
   if (objectsOf(body['messages']).some((message) => /json/i.test(contentText(message['content'])))) return
   const rule = "'messages' must contain the word 'json' in some form"
   reject(`${rule}, to use 'response_format' of type 'json_object'.`, 'messages')
-}
-
-function judgeLength(body: JsonObject): void {
-  const tokens = objectsOf(body['messages']).reduce(
-    (sum, entry) => sum + estimateTokens(contentText(entry['content'])),
-    0,
-  )
-  if (tokens <= CONTEXT_TOKENS) return
-  const limit = `This model's maximum context length is ${CONTEXT_TOKENS} tokens.`
-  const advice = `However, your messages resulted in ${tokens} tokens. Please reduce the length of the messages.`
-  reject(`${limit} ${advice}`, 'messages', 'context_length_exceeded')
 }
 
 /** What a reasoning model thinks before each choice: in blocks of 64 tokens, as the real ones count them. */

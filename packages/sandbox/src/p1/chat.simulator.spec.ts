@@ -12,8 +12,18 @@ afterEach(() => {
 })
 afterAll(() => lab.close())
 
+const good = { model: 'gpt-4o-mini', messages: hello }
+const named = (name: string): object => ({ type: 'function', function: { name } })
+const customTool = (format: object): object => ({ type: 'custom', custom: { name: 'write', format } })
+const jsonSchema = (schema: object): object => ({
+  type: 'json_schema',
+  json_schema: { name: 'answer', strict: true, schema },
+})
+const pictured = (detail: string): object[] => [
+  { role: 'user', content: [{ type: 'image_url', image_url: { url: 'https://example.com/kite.png', detail } }] },
+]
+
 describe('what chat refuses', () => {
-  const good = { model: 'gpt-4o-mini', messages: hello }
   const call = { id: 'call_1', type: 'function', function: { name: 'f', arguments: '{}' } }
   const heard = (data: string): object[] => [
     { role: 'user', content: [{ type: 'input_audio', input_audio: { data, format: 'wav' } }] },
@@ -106,6 +116,107 @@ describe('what chat refuses', () => {
       'context_length_exceeded',
       /^This model's maximum context length is 128000 tokens\./,
     ],
+    [
+      'more than the model can say',
+      { max_tokens: 16_385 },
+      'max_tokens',
+      'invalid_value',
+      /^max_tokens is too large: 16385\. This model supports at most 16384 completion tokens, whereas you provided 16385\.$/,
+    ],
+    [
+      'an effort that the model does not know',
+      { model: 'gpt-5.1', reasoning_effort: 'xhigh' },
+      'reasoning_effort',
+      'unsupported_value',
+      /Supported values are: 'none', 'low', 'medium', and 'high'\.$/,
+    ],
+    [
+      'an effort of a model that does not think',
+      { reasoning_effort: 'low' },
+      null,
+      null,
+      /^Unrecognized request argument supplied: reasoning_effort$/,
+    ],
+    [
+      'temperature of a model that thinks',
+      { model: 'gpt-5', temperature: 0.5 },
+      'temperature',
+      'unsupported_value',
+      /'temperature' does not support 0\.5 with this model\. Only the default \(1\) value is supported\.$/,
+    ],
+    [
+      'log probabilities of a model that thinks',
+      { model: 'gpt-5.1', reasoning_effort: 'low', logprobs: true },
+      'logprobs',
+      'unsupported_parameter',
+      /^Unsupported parameter: 'logprobs'/,
+    ],
+    [
+      'a search with a model that cannot',
+      { web_search_options: {} },
+      'web_search_options',
+      null,
+      /^Web search options not supported with this model\.$/,
+    ],
+    [
+      'a cache that is kept for another time',
+      { prompt_cache_retention: '48h' },
+      'prompt_cache_retention',
+      'invalid_value',
+      /^Invalid value: '48h'/,
+    ],
+    [
+      'explicit caching with another lifetime',
+      { prompt_cache_options: { ttl: '1h' } },
+      'prompt_cache_options.ttl',
+      'invalid_value',
+      /^Invalid value: '1h'/,
+    ],
+    [
+      'a prediction without content',
+      { prediction: { type: 'content' } },
+      'prediction.content',
+      'missing_required_parameter',
+      /^Missing required parameter/,
+    ],
+    [
+      'an identifier that is too long',
+      { safety_identifier: 'x'.repeat(65) },
+      'safety_identifier',
+      'string_above_max_length',
+      /^Invalid 'safety_identifier': string too long\./,
+    ],
+    [
+      'an allowed tool that is not there',
+      {
+        tools: [weather],
+        tool_choice: { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: [named('get_time')] } },
+      },
+      'tool_choice',
+      null,
+      /^Tool choice 'get_time' not found in 'tools' parameter\.$/,
+    ],
+    [
+      'allowed tools without a mode',
+      { tools: [weather], tool_choice: { type: 'allowed_tools', allowed_tools: { tools: [named('get_weather')] } } },
+      'tool_choice.allowed_tools.mode',
+      'invalid_type',
+      /^Invalid type for 'tool_choice\.allowed_tools\.mode'/,
+    ],
+    [
+      'a grammar of an unknown kind',
+      { tools: [customTool({ type: 'grammar', grammar: { definition: 'a', syntax: 'ebnf' } })] },
+      'tools[0].custom.format.grammar.syntax',
+      'invalid_value',
+      /^Invalid value: 'ebnf'/,
+    ],
+    [
+      'a strict answer of a schema that is not closed',
+      { response_format: jsonSchema({ type: 'object', properties: {} }) },
+      'response_format',
+      null,
+      /^Invalid schema for response_format 'answer': .*'additionalProperties' is required/,
+    ],
     ['stream options without stream', { stream_options: {} }, 'stream_options', null, /only allowed when 'stream'/],
   ]
 
@@ -124,6 +235,59 @@ describe('what chat refuses', () => {
     expect((await fetch(`${lab.simulator.url}/v1/nothing`, { headers })).status).toBe(404)
     expect((await fetch(`${lab.simulator.url}/v1/chat/completions`, { headers })).status).toBe(405)
   })
+})
+
+describe('what chat accepts beside that', () => {
+  const cases: readonly [string, object][] = [
+    ['all that the model can say', { max_tokens: 16_384 }],
+    ['128,000 tokens of a newer model', { model: 'gpt-5.4', max_completion_tokens: 128_000 }],
+    ['a temperature of a model that may leave out to think', { model: 'gpt-5.1', temperature: 0.2 }],
+    ['a verbosity', { model: 'gpt-5', verbosity: 'low', reasoning_effort: 'minimal' }],
+    ['a search', { model: 'gpt-4o-search-preview', web_search_options: { search_context_size: 'low' } }],
+    ['a prediction', { prediction: { type: 'content', content: 'hello there' } }],
+    [
+      'caching',
+      {
+        prompt_cache_key: null,
+        prompt_cache_retention: '24h',
+        prompt_cache_options: { mode: 'explicit', ttl: '30m' },
+        safety_identifier: null,
+      },
+    ],
+    ['moderation', { moderation: { input: {}, output: {} } }],
+    ['an image as it is', { messages: pictured('original') }],
+    [
+      'a strict answer',
+      { response_format: jsonSchema({ type: 'object', properties: {}, additionalProperties: false }) },
+    ],
+    [
+      'an allowed tool',
+      {
+        tools: [weather],
+        tool_choice: { type: 'allowed_tools', allowed_tools: { mode: 'required', tools: [named('get_weather')] } },
+      },
+    ],
+    [
+      'a tool with a grammar',
+      { tools: [customTool({ type: 'grammar', grammar: { definition: 'start: "a"', syntax: 'lark' } })] },
+    ],
+  ]
+
+  it.each(cases)('%s', async (_name, change) => {
+    const response = await post({ ...good, ...change })
+    expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('chat.completion')])
+  })
+
+  it.each(['gpt-5.2-pro', 'gpt-5.1-codex', 'o4-mini-deep-research-2025-06-26'])(
+    'no model of another endpoint: %s',
+    async (model) => {
+      const response = await post({ ...good, model })
+      expect([response.status, await response.text()]).toEqual([
+        404,
+        expect.stringContaining('only supported in v1/resp'),
+      ])
+    },
+  )
 })
 
 describe('the official SDK against the P1 chat simulator', () => {
@@ -356,13 +520,14 @@ const details = (tokens: number): object => ({ completion_tokens_details: { reas
 
 describe('a model that thinks', () => {
   it.each([
-    ['minimal', 64],
-    ['low', 128],
-    ['medium', 256],
-    ['high', 512],
-    ['xhigh', 1024],
-  ] as const)('thinks as much as an effort of %s asks for', async (effort, tokens) => {
-    const { usage } = await lab.client.chat.completions.create({ ...ask, reasoning_effort: effort })
+    ['minimal', 'gpt-5', 64],
+    ['low', 'o4-mini', 128],
+    ['medium', 'o4-mini', 256],
+    ['high', 'o4-mini', 512],
+    ['xhigh', 'gpt-5.2', 1024],
+    ['max', 'gpt-5.6-sol', 2048],
+  ] as const)('thinks as much as an effort of %s asks %s for', async (effort, model, tokens) => {
+    const { usage } = await lab.client.chat.completions.create({ ...ask, model, reasoning_effort: effort })
     expect(usage).toMatchObject({ completion_tokens: tokens + 5, ...details(tokens) })
     expect(usage?.total_tokens).toBe((usage?.prompt_tokens ?? 0) + tokens + 5)
   })
@@ -390,8 +555,8 @@ describe('a model that thinks', () => {
 
   it.each([
     ['without being asked', ask],
-    ['with an effort of none', { ...ask, reasoning_effort: 'none' as const }],
-    ['where the model cannot', { ...ask, model: 'gpt-4o-mini', reasoning_effort: 'high' as const }],
+    ['with an effort of none', { ...ask, model: 'gpt-5.1', reasoning_effort: 'none' as const }],
+    ['where the model cannot', { ...ask, model: 'gpt-4o-mini' }],
   ])('does not %s', async (_when, body) => {
     expect((await lab.client.chat.completions.create(body)).usage).toMatchObject({
       completion_tokens: 5,

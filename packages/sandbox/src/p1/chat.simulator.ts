@@ -10,7 +10,8 @@ import {
 import { ChatTally, tokenUnits } from '../server/served-usage.js'
 import { chatChunks, spokenChunks } from './chat-chunks.js'
 import { chatCompletion, chatUsage, decideAnswer, speakAnswer, type SpokenAnswer } from './chat-completion.js'
-import { type ChatRequest, judgeChatRequest, lastUserText } from './chat-request.js'
+import { type ChatRequest, judgeChatRequest } from './chat-request.js'
+import { lastUserText } from './chat-text.js'
 import { type P1Context, p1Headers } from './p1-context.js'
 
 /** 64 MiB: audio parts arrive as base64 inside the JSON. */

@@ -1,5 +1,6 @@
 import type { Exchange } from '../server/exchange.js'
-import { openAiFaults, unknownModel } from '../server/openai-errors.js'
+import { openAiFaults, OpenAiRejection, unknownModel } from '../server/openai-errors.js'
+import { isReasoning } from './chat-models.js'
 import { type P1Context, p1Headers } from './p1-context.js'
 
 export type P1Family =
@@ -18,8 +19,19 @@ const MODELS: Readonly<Record<string, { family: P1Family; resolved?: string }>> 
   'gpt-4o': { family: 'chat', resolved: 'gpt-4o-2024-08-06' },
   'gpt-4o-mini': { family: 'chat', resolved: 'gpt-4o-mini-2024-07-18' },
   'gpt-4.1': { family: 'chat', resolved: 'gpt-4.1-2025-04-14' },
+  'gpt-4.1-mini': { family: 'chat', resolved: 'gpt-4.1-mini-2025-04-14' },
+  'gpt-4.1-nano': { family: 'chat', resolved: 'gpt-4.1-nano-2025-04-14' },
   'gpt-5': { family: 'reasoning-chat', resolved: 'gpt-5-2025-08-07' },
   'gpt-5-mini': { family: 'reasoning-chat', resolved: 'gpt-5-mini-2025-08-07' },
+  'gpt-5-nano': { family: 'reasoning-chat', resolved: 'gpt-5-nano-2025-08-07' },
+  'gpt-5.1': { family: 'reasoning-chat', resolved: 'gpt-5.1-2025-11-13' },
+  'gpt-5.2': { family: 'reasoning-chat', resolved: 'gpt-5.2-2025-12-11' },
+  'gpt-5.4': { family: 'reasoning-chat' },
+  'gpt-5.4-mini': { family: 'reasoning-chat', resolved: 'gpt-5.4-mini-2026-03-17' },
+  'gpt-5.5': { family: 'reasoning-chat', resolved: 'gpt-5.5-2026-04-23' },
+  o1: { family: 'reasoning-chat', resolved: 'o1-2024-12-17' },
+  o3: { family: 'reasoning-chat', resolved: 'o3-2025-04-16' },
+  'o3-mini': { family: 'reasoning-chat', resolved: 'o3-mini-2025-01-31' },
   'o4-mini': { family: 'reasoning-chat', resolved: 'o4-mini-2025-04-16' },
   'gpt-audio': { family: 'audio-chat', resolved: 'gpt-audio-2025-08-28' },
   'gpt-audio-1.5': { family: 'audio-chat' },
@@ -48,14 +60,26 @@ export function resolvedModel(model: string): string {
   return (Object.hasOwn(MODELS, model) ? MODELS[model]?.resolved : undefined) ?? model
 }
 
-/** Family on the chat path. Ids the table does not know are chat models, unless they begin with `missing-`. */
+/** Served on another endpoint of the real upstream only. */
+const RESPONSES_ONLY =
+  /(-pro|-codex(-m\w+)?|-deep-research|^computer-use-preview|^codex-mini-latest)(-20\d\d-\d\d-\d\d)?$/
+
+/**
+ * Family on the chat path. Ids the table does not know are chat models, unless they begin with `missing-` or are
+ * models of another endpoint.
+ */
 export function chatFamily(model: string): P1Family {
   const known = knownFamily(model)
   if (known !== undefined) {
     if (CHAT_FAMILIES.includes(known)) return known
     throw unknownModel(model)
   }
-  return /(^|-)audio(-|$)/.test(model) ? 'audio-chat' : 'chat'
+  if (RESPONSES_ONLY.test(model)) {
+    const message = 'This model is only supported in v1/responses and not in v1/chat/completions.'
+    throw new OpenAiRejection(404, message, { param: 'model' })
+  }
+  if (/(^|-)audio(-|$)/.test(model)) return 'audio-chat'
+  return isReasoning(model) ? 'reasoning-chat' : 'chat'
 }
 
 /** Family on the speech path. */

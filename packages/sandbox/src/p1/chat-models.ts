@@ -1,0 +1,84 @@
+/** What one chat model allows. */
+interface ChatTraits {
+  /** Input tokens. */
+  readonly contextTokens: number
+  readonly maxOutputTokens: number
+  /** Values of `reasoning_effort`; none for a model that does not think. */
+  readonly efforts: readonly string[]
+  /** `web_search_options` works. */
+  readonly searches: boolean
+}
+
+const PLAIN: ChatTraits = { contextTokens: 128_000, maxOutputTokens: 16_384, efforts: [], searches: false }
+const LONG: ChatTraits = { ...PLAIN, contextTokens: 1_047_576, maxOutputTokens: 32_768 }
+const OLD: ChatTraits = { ...PLAIN, maxOutputTokens: 4096 }
+const SEARCHING: ChatTraits = { ...PLAIN, searches: true }
+const O_SERIES: ChatTraits = {
+  ...PLAIN,
+  contextTokens: 200_000,
+  maxOutputTokens: 100_000,
+  efforts: ['low', 'medium', 'high'],
+}
+const FIFTH: ChatTraits = {
+  ...PLAIN,
+  contextTokens: 400_000,
+  maxOutputTokens: 128_000,
+  efforts: ['minimal', 'low', 'medium', 'high'],
+}
+const FIFTH_1: ChatTraits = { ...FIFTH, efforts: ['none', 'low', 'medium', 'high'] }
+const FIFTH_2: ChatTraits = { ...FIFTH, efforts: ['none', 'low', 'medium', 'high', 'xhigh'] }
+const FIFTH_4: ChatTraits = { ...FIFTH_2, contextTokens: 1_050_000 }
+const NEWEST: ChatTraits = { ...FIFTH_4, efforts: ['none', 'low', 'medium', 'high', 'xhigh', 'max'] }
+/** For models that are not known: nothing that some model allows is refused. */
+const ANY: ChatTraits = { ...NEWEST, efforts: ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] }
+
+/** Limits of the models as their pages in the vendor's documentation say (November 2026), by the name without its date. */
+const TRAITS: Readonly<Record<string, ChatTraits>> = {
+  'gpt-3.5-turbo': OLD,
+  'gpt-4': { ...OLD, maxOutputTokens: 8192 },
+  'gpt-4-turbo': OLD,
+  'gpt-4o': PLAIN,
+  'gpt-4o-mini': PLAIN,
+  'chatgpt-4o-latest': PLAIN,
+  'gpt-4o-search-preview': SEARCHING,
+  'gpt-4o-mini-search-preview': SEARCHING,
+  'gpt-4.1': LONG,
+  'gpt-4.1-mini': LONG,
+  'gpt-4.1-nano': LONG,
+  'gpt-audio': PLAIN,
+  'gpt-audio-1.5': PLAIN,
+  'gpt-audio-mini': PLAIN,
+  'gpt-4o-audio-preview': PLAIN,
+  'gpt-4o-mini-audio-preview': PLAIN,
+  o1: O_SERIES,
+  o3: O_SERIES,
+  'o3-mini': O_SERIES,
+  'o4-mini': O_SERIES,
+  'gpt-5': FIFTH,
+  'gpt-5-mini': FIFTH,
+  'gpt-5-nano': FIFTH,
+  'gpt-5-chat-latest': PLAIN,
+  'gpt-5.1': FIFTH_1,
+  'gpt-5.1-mini': FIFTH_1,
+  'gpt-5.1-chat-latest': PLAIN,
+  'gpt-5.2': FIFTH_2,
+  'gpt-5.2-chat-latest': PLAIN,
+  'gpt-5.3-chat-latest': PLAIN,
+  'gpt-5.4': FIFTH_4,
+  'gpt-5.4-mini': FIFTH_2,
+  'gpt-5.4-nano': FIFTH_2,
+  'gpt-5.5': FIFTH_4,
+}
+
+export function chatTraits(model: string): ChatTraits {
+  const plain = model.replace(/-20\d\d-\d\d-\d\d$/, '')
+  const known = Object.hasOwn(TRAITS, plain) ? TRAITS[plain] : undefined
+  return known ?? (mayThink(model) ? NEWEST : ANY)
+}
+
+/** Whether a model takes `max_completion_tokens` only, and thinks: those of the o-series and from the fifth generation on. */
+export function isReasoning(model: string): boolean {
+  return mayThink(model) && chatTraits(model).efforts.length > 0
+}
+
+const mayThink = (model: string): boolean => /^(o\d|gpt-([5-9]|\d\d))(?!.*-chat)/.test(model)
