@@ -5,6 +5,7 @@ import {
   address,
   boolean,
   bothValid,
+  day,
   type DeepReadonly,
   distinct,
   durationMs,
@@ -178,6 +179,9 @@ const modelRow = (providers: readonly ProviderSettings[]) =>
     reasons: boolean
       .exactOptional()
       .describe('Whether it thinks without showing it; absent = learned. See [limits](limits.md#client-disconnects)'),
+    createdAt: day
+      .exactOptional()
+      .describe('The day on which it was published, for `GET /v1/models`; absent = not known'),
   })
 
 export type ModelRow = DeepReadonly<z.output<ReturnType<typeof modelRow>>>

@@ -263,6 +263,11 @@ export interface ModelOffer {
   readonly formats?: readonly string[]
 }
 
+/** Ids of models, alone or each with the day on which it was published, `YYYY-MM-DD`; null where that is not known. */
+export type PublicModels = readonly string[] | Readonly<Record<string, string | null>>
+
+export type ModelsByClass = Readonly<Partial<Record<ModelClass, PublicModels>>>
+
 /** All that the rest of the gateway knows of an upstream; `app/providers.ts` lists them. */
 export interface ProviderManifest extends ProviderSettings {
   /** The injectable class behind each capability; one class may stand for several. */
@@ -272,7 +277,7 @@ export interface ProviderManifest extends ProviderSettings {
   /** What a model without a row in the catalogue is on this upstream's channels (docs/decisions/0005). */
   readonly defaultModelClass: ModelClass
   /** Public identifiers for the built-in catalogue, so that a user of an official SDK needs no configuration. */
-  readonly models: Readonly<Partial<Record<ModelClass, readonly string[]>>>
+  readonly models: ModelsByClass
   readonly offers?: Readonly<Partial<Record<ModelClass, ModelOffer>>>
   /** Those of them that think without showing it, unless they are asked not to. */
   readonly reasoningModels?: readonly string[]

@@ -83,7 +83,7 @@ describe('A model that no row names', () => {
       expect(() => routingOf(ALL).router.route('chat', model, CALLER)).toThrow(
         refusal('unknown_model', 'does not exist'),
       )
-      expect(() => routingOf(ALL).router.route('chat', model, CALLER)).toThrow(/^.{0,200}$/)
+      expect(() => routingOf(ALL).router.route('chat', model, CALLER)).toThrow(/^.{0,400}$/)
     },
   )
 
@@ -105,6 +105,51 @@ describe('A model that no row names', () => {
     expect(router.route('messages', 'sonnet-x', CALLER).modelClass).toBe('messages')
     expect(router.route('video', 'film-9', CALLER).modelClass).toBe('video')
     expect(() => router.route('chat', 'gpt-4o-mini', CALLER)).toThrow(refusal('unknown_model'))
+  })
+})
+
+describe('The refusal of a model that is not served', () => {
+  const messageOf = (model: string, caller: Caller = CALLER, capability: ModelCapability = 'chat'): string => {
+    try {
+      routingOf({
+        channels: [...ALL.channels, channelEntry('own', { models: ['house-model', 'llama-*'] })],
+      }).router.route(capability, model, caller)
+    } catch (error) {
+      return error instanceof GatewayError ? error.message : String(error)
+    }
+    return 'served'
+  }
+
+  it.each<[ModelCapability, string, string]>([
+    ['chat', 'gpt-9-turbo', 'gpt-4-turbo'],
+    ['messages', 'claude-opus-9', 'claude-opus-5'],
+    ['chat', 'hause-model', 'house-model'],
+    ['transcription', 'wisper-1', 'whisper-1'],
+    ['chat', 'gpt-audio-1,5', 'gpt-audio-1.5'],
+  ])('for %s as %s says that %s may be meant', (capability, model, meant) => {
+    expect(messageOf(model, CALLER, capability)).toContain(`Did you mean '${meant}'?`)
+  })
+
+  it('names the list and the settings', () => {
+    expect(messageOf('nobody-knows')).toBe(
+      "The model 'nobody-knows' does not exist or is not served here. GET /v1/models lists the models that are served. " +
+        'The operator serves others by channels[].models (a name, or a glob such as gpt-*) or a row in models of the configuration.',
+    )
+    expect(messageOf('tts-1')).toMatch(/^The model 'tts-1' does not serve chat requests\./)
+  })
+
+  it('does not tell of models that the key may not use, or of another use', () => {
+    expect(messageOf('claude-opus-9')).not.toContain('Did you mean')
+    expect(messageOf('gpt-4o-mino', { keyId: 'limited', models: ['gpt-4o-min*'] })).toContain("mean 'gpt-4o-mini'?")
+    const limited = { keyId: 'limited', models: ['hause-*', 'gpt-4o'] }
+    expect(messageOf('hause-model', limited)).not.toContain('house')
+    expect(messageOf('llama-9')).toBe('served')
+  })
+
+  it('is safe to show and no longer than messages are, whatever was asked for', () => {
+    for (const model of [`<b>'&\u0007${'x'.repeat(40)}`, 'y'.repeat(100_000)]) {
+      expect(messageOf(model)).toMatch(/^[^<&\p{Cc}]{1,512}$/u)
+    }
   })
 })
 
@@ -195,6 +240,9 @@ describe('The list of models', () => {
     // No channel leads to the provider that serves it.
     expect(ids).not.toContain('speech-02-hd')
     expect(router.models(CALLER).find(({ id }) => id === 'whisper-1')?.providers).toEqual(['p1', 'p4'])
+    const listed = new Map(router.models(CALLER).map((model) => [model.id, model]))
+    expect(listed.get('claude-sonnet-4-6')).toMatchObject({ class: 'messages', createdAt: '2026-02-17' })
+    expect(listed.get('gpt-6.2-sol')).not.toHaveProperty('createdAt')
     expect(router.models({ keyId: 'limited', models: ['whisper-*'] }).map(({ id }) => id)).toEqual([
       'whisper-1',
       'whisper-large-v3',
@@ -206,6 +254,9 @@ describe('The list of models', () => {
   it('holds models that only a channel names, when it names them in full', () => {
     const { router } = routingOf({ channels: [channelEntry('a', { models: ['llama-3', 'mistral-*'] })] })
     expect(router.models(CALLER)).toEqual([{ id: 'llama-3', class: 'chat', providers: ['p1'] }])
+    const row = { id: 'llama-3', class: 'chat', providers: ['p1'], createdAt: '2024-04-18' } as const
+    const dated = routingOf({ channels: [channelEntry('a', { models: ['llama-3'] })], models: [row] })
+    expect(dated.router.models(CALLER)).toEqual([row])
   })
 })
 

@@ -78,7 +78,7 @@ export class ChannelRouter extends ProviderRouter {
     const usable = caller.bearer === undefined ? own : callers
     if (usable.length === 0 && (own.length + callers.length > 0 || caller.bearer !== undefined)) throw keyNotAccepted()
     const [first, ...others] = channelOrder(usable, this.health)
-    if (first === undefined) throw unknownModel(capability, model, row)
+    if (first === undefined) throw unknownModel(capability, model, row, this.table.nearest(capability, model, caller))
     const candidate = (channel: Channel): Candidate<ProviderOf<C>> => ({
       channel,
       provider: this.registry.find(channel.provider)[capability] as ProviderOf<C>,
@@ -136,10 +136,21 @@ export class ChannelRouter extends ProviderRouter {
 
 const keyNotAccepted = (): GatewayError => new GatewayError('unauthorized', 'The API key is not valid for this model.')
 
-function unknownModel(capability: ModelCapability, model: string, row: ModelRow | undefined): GatewayError {
-  const message =
+function unknownModel(
+  capability: ModelCapability,
+  model: string,
+  row: ModelRow | undefined,
+  nearest: string | undefined,
+): GatewayError {
+  const problem =
     row === undefined || classServes(row.class, capability)
       ? `The model ${quoted(model)} does not exist or is not served here.`
       : `The model ${quoted(model)} does not serve ${capability} requests.`
-  return new GatewayError('unknown_model', message, { param: 'model' })
+  const guess = nearest === undefined ? '' : ` Did you mean ${quoted(nearest)}?`
+  return new GatewayError('unknown_model', `${problem}${guess} ${OTHER_MODELS}`, { param: 'model' })
 }
+
+/** For whoever reads the refusal: where the served models stand, and what serves another. */
+const OTHER_MODELS =
+  'GET /v1/models lists the models that are served. The operator serves others by channels[].models (a name, or a glob ' +
+  'such as gpt-*) or a row in models of the configuration.'

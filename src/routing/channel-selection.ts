@@ -2,6 +2,7 @@ import type { ModelRow } from '../config/channel-schema.js'
 import { classServes, type ModelClass } from '../config/model-classes.js'
 import type { GatewayConfig } from '../config/settings.js'
 import { type Caller, globMatcher } from '../core/caller.js'
+import { nearestName } from '../core/nearest-name.js'
 import type { Capability, ModelOffer, ProviderCapabilities, ProviderManifest } from '../providers/contract.js'
 import { builtInModels, Channel, classOn, ModelCatalogue } from './channel.js'
 import type { ChannelHealth } from './circuit-breaker.js'
@@ -148,6 +149,16 @@ export class RoutingTable {
     return matcher(model)
   }
 
+  /** A model that was probably meant by a name that is not known; only of those that the caller may use. */
+  nearest(capability: Capability, model: string, caller: Caller): string | undefined {
+    const rows = [...this.catalogue.rows, ...this.rowsOfPlainGlobs()]
+    const names = rows.filter((row) => classServes(row.class, capability)).map(({ id }) => id)
+    return nearestName(model, names, (name) => {
+      const { own, callers } = this.serving(capability, name)
+      return (caller.bearer === undefined ? own : callers).length > 0 && this.mayUse(caller, name)
+    })
+  }
+
   /** Every model with a name that a caller may use, in the order of names. */
   listed(caller: Caller): readonly ListedModel[] {
     const { catalogue, channels } = this
@@ -155,8 +166,10 @@ export class RoutingTable {
     for (const row of [...catalogue.rows, ...this.rowsOfPlainGlobs()]) {
       const serving = channels.filter((channel) => this.isServed(channel, row.id, catalogue.find(row.id), caller))
       if (serving.length === 0 || !this.mayUse(caller, row.id)) continue
+      const { id, class: modelClass, createdAt } = row
       const providers = [...new Set(serving.map(({ provider }) => provider))]
-      listed.push({ id: row.id, class: row.class, providers, offer: this.offerOf(row.class, serving) })
+      const offer = this.offerOf(modelClass, serving)
+      listed.push({ id, class: modelClass, providers, offer, ...(createdAt === undefined ? {} : { createdAt }) })
     }
     return listed.sort((a, b) => (a.id < b.id ? -1 : 1))
   }

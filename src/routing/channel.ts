@@ -1,7 +1,7 @@
 import type { ChannelConfig, ModelRow } from '../config/channel-schema.js'
 import { MODEL_CLASS_NAMES, type ModelClass } from '../config/model-classes.js'
 import { globMatcher } from '../core/caller.js'
-import type { ProviderManifest } from '../providers/contract.js'
+import type { ProviderManifest, PublicModels } from '../providers/contract.js'
 import type { UpstreamTarget } from '../upstream/upstream-client.js'
 
 /** A configured channel made ready for routing. */
@@ -57,13 +57,20 @@ const WRITING_CLASSES: ReadonlySet<ModelClass> = new Set<ModelClass>(['chat', 'c
 
 const rowsOf = ({ name, models, reasoningModels = [] }: ModelsOfProvider): ModelRow[] =>
   MODEL_CLASS_NAMES.flatMap((modelClass) =>
-    (models[modelClass] ?? []).map((id) => ({
+    datedIds(models[modelClass] ?? []).map(([id, createdAt]) => ({
       id,
       class: modelClass,
       providers: [name],
       ...(WRITING_CLASSES.has(modelClass) ? { reasons: reasoningModels.includes(id) } : {}),
+      ...(createdAt === null ? {} : { createdAt }),
     })),
   )
+
+const datedIds = (models: PublicModels): readonly (readonly [string, string | null])[] =>
+  isList(models) ? models.map((id) => [id, null]) : Object.entries(models)
+
+/** `Array.isArray` does not know read-only arrays. */
+const isList = (models: PublicModels): models is readonly string[] => Array.isArray(models)
 
 /** Throws for manifests that contradict each other: two of one name, or one model of two classes. */
 export function assertManifestsAgree(manifests: readonly ModelsOfProvider[]): void {

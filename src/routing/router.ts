@@ -70,7 +70,7 @@ export interface ListedModel {
   readonly id: string
   readonly class: ModelClass
   readonly providers: readonly string[]
-  /** `YYYY-MM-DD`; absent where it is not known. */
+  /** The day on which it was published, `YYYY-MM-DD`; absent where that is not known. */
   readonly createdAt?: string
   /** What clients can choose; empty where there is nothing to choose, or anything is relayed. */
   readonly offer: ModelOffer

@@ -18,6 +18,7 @@ import {
   jsonResponse,
 } from '../../upstream/upstream-response.js'
 import type { AttemptContext, MessagesCall, MessagesProvider, ProviderManifest } from '../contract.js'
+import { M1_MODELS, M1_REASONING_MODELS } from './m1-models.js'
 
 const EVENT = /^event: ?message_(start|delta)\r?$/m
 
@@ -251,20 +252,6 @@ export const M1_MANIFEST: ProviderManifest = {
   optionsSchema: noOptions,
   capabilities: { messages: M1MessagesProvider },
   defaultModelClass: 'messages',
-  models: {
-    messages: [
-      'claude-haiku-4-5',
-      'claude-haiku-4-5-20251001',
-      'claude-sonnet-4-5',
-      'claude-sonnet-4-5-20250929',
-      'claude-sonnet-4-6',
-      'claude-sonnet-5',
-      'claude-opus-4-5',
-      'claude-opus-4-5-20251101',
-      'claude-opus-4-6',
-      'claude-opus-4-7',
-      'claude-opus-4-8',
-      'claude-opus-5',
-    ],
-  },
+  reasoningModels: M1_REASONING_MODELS,
+  models: M1_MODELS,
 }
