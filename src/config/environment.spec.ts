@@ -31,6 +31,7 @@ describe('readEnvironment', () => {
       dataDirectory: './data',
       production: false,
       inContainer: false,
+      inSandbox: false,
       overrides: [],
     })
   })
@@ -78,7 +79,8 @@ describe('readEnvironment', () => {
     ['./data', {}, 'data/sandbox'],
     ['the folder that is named', { GATEWAY_DATA: '/var/lib/gateway/' }, '/var/lib/gateway/sandbox'],
   ])('gives the sandbox a data directory of its own in %s, and changes nothing else', (_, variables, own) => {
-    expect(readEnvironment(variables, true)).toEqual({ ...readEnvironment(variables), dataDirectory: own })
+    const expected = { ...readEnvironment(variables), dataDirectory: own, inSandbox: true }
+    expect(readEnvironment(variables, true)).toEqual(expected)
   })
 
   it('is what Nest injects for the process', () => {

@@ -102,6 +102,8 @@ export interface Environment {
    * addresses there, because its ports are published one by one.
    */
   readonly inContainer: boolean
+  /** True for the gateway that runs without a file, on simulators. */
+  readonly inSandbox: boolean
   /** Overrides of the file, unchecked; the checked values are in `GatewayConfig`. */
   readonly overrides: readonly EnvironmentOverride[]
 }
@@ -115,6 +117,7 @@ export function readEnvironment(env: Variables, inSandbox = false): Environment 
     dataDirectory: dataDirectoryOf(plainValue(env, 'GATEWAY_DATA') ?? './data', inSandbox),
     production: plainValue(env, 'NODE_ENV') === 'production',
     inContainer: plainValue(env, 'GATEWAY_CONTAINER') === 'true',
+    inSandbox,
     overrides: ENVIRONMENT_OVERRIDES.flatMap((override) => {
       const reading = readVariable(env, override.variable)
       return reading.value === undefined && reading.problem === undefined ? [] : [{ ...override, ...reading }]

@@ -1,11 +1,12 @@
 import { createHmac } from 'node:crypto'
-import { Injectable } from '@nestjs/common'
+import { Inject, Injectable } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
 import { GatewayError } from '../core/errors.js'
 import type { RequestContext } from '../core/request-context.js'
 import { SafeFetchClient, refusalIn } from '../upstream/safe-fetch.js'
 import type { CallbackDelivery, CallbackOutcome } from './callback.repository.js'
 import { Clock } from './background-work.js'
+import { LocalReceivers } from './local-receivers.js'
 
 const FIELD = 'callback_url'
 const MAXIMUM_CHARACTERS = 2048
@@ -21,17 +22,20 @@ const RESOLVE_MS = 2000
  */
 @Injectable()
 export class CallbackAddress {
-  constructor(private readonly guarded: SafeFetchClient) {}
+  constructor(
+    private readonly guarded: SafeFetchClient,
+    @Inject(LocalReceivers) private readonly local: Pick<LocalReceivers, 'areAllowed'>,
+  ) {}
 
   /**
    * Rejects with `invalid_request` (param `callback_url`, code `url_not_allowed`) unless the URL is http or https, without
-   * user, at most 2,048 characters long and none of them a control character, and leads to public addresses or to what the
-   * operator exempts. A name that does not resolve now is let through: each delivery judges the address anew.
+   * user, at most 2,048 characters long and none of them a control character, and leads to public addresses, to what the
+   * operator exempts, or to this machine where that is allowed. A name that does not resolve now is let through: each delivery judges the address anew.
    */
   async assertAllowed(url: string): Promise<void> {
     if (url.length > MAXIMUM_CHARACTERS) throw invalid(`it must not be longer than ${MAXIMUM_CHARACTERS} characters`)
     if (CONTROL_CHARACTER.test(url)) throw invalid('it must not hold control characters')
-    await this.guarded.assertAllowed(url, FIELD, RESOLVE_MS)
+    await this.guarded.assertAllowed(url, FIELD, RESOLVE_MS, this.local.areAllowed)
   }
 }
 
@@ -133,6 +137,7 @@ export class CallbackAttempt {
     private readonly guarded: SafeFetchClient,
     private readonly store: ConfigStore,
     private readonly clock: Clock,
+    @Inject(LocalReceivers) private readonly local: Pick<LocalReceivers, 'areAllowed'>,
   ) {}
 
   /** Sends the event once and returns the outcome. Never rejects; ends at once when the request is aborted. */
@@ -160,6 +165,7 @@ export class CallbackAttempt {
         context: { disconnect: call.disconnect, record: call.log.beginFetch() },
         body: Buffer.from(body),
         headers: ['content-type', 'application/json', 'user-agent', USER_AGENT, ...signed],
+        mayBeLoopback: this.local.areAllowed,
         deadlineAtMs: performance.now() + timeoutMs,
         timeouts: {
           connectMs: Math.min(timeouts.connectMs, timeoutMs),

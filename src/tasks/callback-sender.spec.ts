@@ -12,6 +12,7 @@ import { ConfigStore } from '../config/config-store.js'
 import { GatewayError } from '../core/errors.js'
 import { SafeFetchClient } from '../upstream/safe-fetch.js'
 import type { ResolveHost } from '../upstream/ssrf-guard.js'
+import { LocalReceivers } from './local-receivers.js'
 import {
   CallbackAddress,
   nextAttemptAtMs,
@@ -530,12 +531,70 @@ describe('A callback_url', () => {
   const REFUSED = { kind: 'invalid_request', details: { code: 'url_not_allowed', param: 'callback_url' } }
 
   let resolve: ResolveHost
+  let guarded: SafeFetchClient
   let address: CallbackAddress
 
   beforeEach(() => {
     resolve = () => Promise.resolve([{ address: '8.8.8.8', family: 4 }])
     const config = parseConfig(JSON.stringify({ ssrf: { allow: ['127.0.0.1:9000', 'hooks.internal:9000'] } }), {})
-    address = new CallbackAddress(new SafeFetchClient(new ConfigStore(config), (host) => resolve(host)))
+    guarded = new SafeFetchClient(new ConfigStore(config), (host) => resolve(host))
+    address = new CallbackAddress(guarded, { areAllowed: false })
+  })
+
+  describe('on this machine', () => {
+    const HERE = [
+      'http://127.0.0.1:18080/hook',
+      'http://127.8.9.1:18080/',
+      'http://[::1]:18080/',
+      'http://localhost:18080/',
+      'https://app.localhost/',
+    ]
+    const local = (inSandbox: boolean, host: string): CallbackAddress => {
+      const config = new ConfigStore(parseConfig(JSON.stringify({ server: { host } }), {}))
+      return new CallbackAddress(guarded, new LocalReceivers(config, { inSandbox }))
+    }
+
+    beforeEach(() => {
+      resolve = () => Promise.resolve([{ address: '127.0.0.1', family: 4 }])
+    })
+
+    it.each(HERE)('may be %s in a sandbox that only this machine can call', async (url) => {
+      for (const host of ['127.0.0.1', '::1', 'localhost']) {
+        await expect(local(true, host).assertAllowed(url)).resolves.toBeUndefined()
+      }
+    })
+
+    it.each(HERE)('is never %s elsewhere, and the refusal names the setting but no address', async (url) => {
+      for (const [inSandbox, host] of [
+        [false, '127.0.0.1'],
+        [true, '0.0.0.0'],
+        [true, '::'],
+      ] as const) {
+        const refused = local(inSandbox, host).assertAllowed(url)
+        await expect(refused).rejects.toMatchObject({
+          ...REFUSED,
+          message:
+            "Invalid 'callback_url': it must lead to a public address by http or https. " +
+            'The operator exempts others by ssrf.allow (host:port).',
+        })
+      }
+    })
+
+    it.each([
+      'http://10.0.0.1:18080/',
+      'http://169.254.169.254/',
+      'http://127.0.0.1:6379/',
+      'http://[::ffff:127.0.0.1]:18080/',
+      // A name server's word for it would be anyone's.
+      'http://hooks.test:18080/',
+    ])('is not %s in the sandbox either', async (url) => {
+      await expect(local(true, '127.0.0.1').assertAllowed(url)).rejects.toMatchObject(REFUSED)
+    })
+
+    it('is not a name of it that leads elsewhere', async () => {
+      resolve = () => Promise.resolve([{ address: '10.0.0.1', family: 4 }])
+      await expect(local(true, '127.0.0.1').assertAllowed('http://localhost:18080/')).rejects.toMatchObject(REFUSED)
+    })
   })
 
   /** A URL of a public host with so many characters. */

@@ -12,6 +12,7 @@ import {
   UpstreamCallbacksService,
 } from './callbacks.controller.js'
 import { IdempotentReplays, TaskCreation, TaskIntents } from './create-task.js'
+import { LocalReceivers } from './local-receivers.js'
 import { TaskLoops, TaskPoller, TaskRetention } from './poller.js'
 import { TaskRecorder, TaskRefresher, TaskWatchers } from './task-updates.js'
 import { TaskMetrics, TaskWorkMetrics } from './task-metrics.js'
@@ -36,6 +37,7 @@ import { Clock, PollWakeTimer, SystemClock } from './background-work.js'
     CallbackSender,
     CallbacksService,
     IdempotentReplays,
+    LocalReceivers,
     PollWakeTimer,
     RefreshThrottle,
     TaskCreation,

@@ -68,7 +68,7 @@ const notAllowed = (cause: AddressRefused, callersField: string | undefined): Ga
       })
 
 const publicAddressOnly = (field: string): string =>
-  `Invalid '${field}': it must lead to a public address by http or https.`
+  `Invalid '${field}': it must lead to a public address by http or https. The operator exempts others by ssrf.allow (host:port).`
 
 /** Waits at most `limitMs` for the check of a host's addresses; rejects with `AddressRefused` alone, as a later use checks again. */
 async function refusalWithin(limitMs: number, resolution: Promise<unknown>): Promise<void> {
@@ -125,6 +125,8 @@ export interface SafeFetchRequest {
 
 export interface SafeFetchPost extends Omit<SafeFetchRequest, 'maximumRedirects' | 'maximumBytes' | 'assertWanted'> {
   readonly body: Buffer
+  /** The URL may name this machine; absent = no. */
+  readonly mayBeLoopback?: boolean
 }
 
 export interface SafeFetchResponse extends UpstreamResponse {
@@ -193,8 +195,8 @@ export class SafeFetchClient implements OnModuleInit, OnApplicationShutdown {
    * Checks a caller's URL before it is used: rejects as `get` would. A host that no name server knows within `resolveMs`
    * passes, as it may be known later; every URL is checked again when it is used.
    */
-  assertAllowed(url: string, callersField: string, resolveMs: number): Promise<void> {
-    return this.check(url, callersField, (resolution) => refusalWithin(resolveMs, resolution))
+  assertAllowed(url: string, callersField: string, resolveMs: number, mayBeLoopback = false): Promise<void> {
+    return this.check(url, callersField, (resolution) => refusalWithin(resolveMs, resolution), mayBeLoopback)
   }
 
   /**
@@ -209,10 +211,11 @@ export class SafeFetchClient implements OnModuleInit, OnApplicationShutdown {
     url: string,
     callersField: string,
     settle: (resolution: Promise<unknown>) => Promise<void>,
+    mayBeLoopback = false,
   ): Promise<void> {
     return explained(callersField, async () => {
       const target = readUrl(url)
-      const isAccepted = admit(target, this.store.current.ssrf.allow)
+      const isAccepted = admit(target, this.store.current.ssrf.allow, mayBeLoopback)
       if (literalAddress(target) !== undefined) return
       await settle(resolveChecked(target.hostname, this.resolve, isAccepted))
     })
@@ -239,7 +242,11 @@ export class SafeFetchClient implements OnModuleInit, OnApplicationShutdown {
     }
   }
 
-  private send(url: URL, outgoing: Outgoing, request: SafeFetchRequest): Promise<UpstreamResponse> {
+  private send(
+    url: URL,
+    outgoing: Outgoing,
+    request: SafeFetchRequest & Pick<SafeFetchPost, 'mayBeLoopback'>,
+  ): Promise<UpstreamResponse> {
     const { context, timeouts, deadlineAtMs } = request
     const { firstByteMs } = timeouts
     context.disconnect.throwIfAborted()
@@ -267,8 +274,11 @@ export class SafeFetchClient implements OnModuleInit, OnApplicationShutdown {
   }
 
   /** One connection for one request: a kept one would outlive its check, and could be found by another caller. */
-  private clientFor(url: URL, { timeouts, maximumBytes }: SafeFetchRequest): ConnectionClient {
-    const isAccepted = admit(url, this.store.current.ssrf.allow)
+  private clientFor(
+    url: URL,
+    { timeouts, maximumBytes, mayBeLoopback }: SafeFetchRequest & Pick<SafeFetchPost, 'mayBeLoopback'>,
+  ): ConnectionClient {
+    const isAccepted = admit(url, this.store.current.ssrf.allow, mayBeLoopback)
     return new ConnectionClient(url.origin, {
       connect: { timeout: timeouts.connectMs, lookup: checkedLookup(this.resolve, isAccepted) },
       ...(maximumBytes === undefined ? {} : { maxResponseSize: maximumBytes }),

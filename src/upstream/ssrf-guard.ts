@@ -164,15 +164,24 @@ const portOf = ({ port, protocol }: URL): string => (port !== '' ? port : protoc
 /** Names of this machine, whatever a resolver makes of them (RFC 6761, section 6.3): not all know the dot at the end. */
 const LOOPBACK_NAME = /(?:^|\.)localhost\.*$/
 
+const loopback = blockList([['127.0.0.0', 8]], 'ipv4')
+
+/** Whether only this machine can be reached by an address. */
+export const isLoopbackAddress = (address: string): boolean =>
+  isIPv4(address) ? loopback.check(address, 'ipv4') : address === '::1'
+
 /**
  * Judges a URL by its port and by the address it names itself, and hands over the test that every address of its host
- * must pass. `allow` holds the operator's exemptions. Throws `AddressRefused`.
+ * must pass. `allow` holds the operator's exemptions; `mayBeLoopback` exempts what names this machine itself, not what
+ * a name server says is on it. Throws `AddressRefused`.
  */
-export function admit(url: URL, allow: readonly string[]): (address: string) => boolean {
+export function admit(url: URL, allow: readonly string[], mayBeLoopback = false): (address: string) => boolean {
   if (allow.includes(hostAndPort(url))) return () => true
   if (isOtherProtocol(Number(portOf(url)))) throw new AddressRefused('the port belongs to another protocol')
   const literal = literalAddress(url)
-  const isPrivate = literal === undefined ? LOOPBACK_NAME.test(url.hostname) : !isPublicAddress(literal)
+  const isLoopback = literal === undefined ? LOOPBACK_NAME.test(url.hostname) : isLoopbackAddress(literal)
+  if (isLoopback && mayBeLoopback) return isLoopbackAddress
+  const isPrivate = literal === undefined ? isLoopback : !isPublicAddress(literal)
   if (isPrivate) throw new AddressRefused('the address is not public')
   return isPublicAddress
 }

@@ -1,9 +1,13 @@
 import { cp, mkdir, readdir, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { SANDBOX_KEY } from '@multi-model-gateway/sandbox/sandbox.js'
+import { Webhook } from 'standardwebhooks'
 import { emptyDirectory, type GatewayProcess, runGateway } from '../support/gateway-process.js'
 import { CHAT_PATH, chatText, sendRaw, TEST_KEY } from '../support/gateway.js'
+import { listenOnLoopback } from '../support/loopback-server.js'
 import { chats, UsageProcesses } from '../support/process-labs.js'
 import { p1Channel } from '../support/provider-gateways.js'
 import { dataDirectory } from '../support/stores.js'
@@ -83,6 +87,62 @@ describe('What was used in the sandbox', () => {
 
     await rm(join(directory, 'gateway.yaml'))
     expect(await shown(await startSandbox().listening(), SANDBOX_KEY)).toEqual(ids)
+  })
+})
+
+describe('A receiver on this machine', () => {
+  interface Received {
+    readonly headers: Record<string, string>
+    readonly body: string
+  }
+
+  /** The first callback that comes to a server on loopback. */
+  async function receiver() {
+    let received!: (callback: Received) => void
+    const first = new Promise<Received>((resolve) => {
+      received = resolve
+    })
+    const server = await listenOnLoopback(
+      createServer((request, response) => {
+        void text(request).then((body) => {
+          received({ headers: request.headers as Record<string, string>, body })
+          response.end()
+        })
+      }),
+    )
+    return { first, server, url: `http://127.0.0.1:${server.port}/own` }
+  }
+
+  it('gets the callbacks of the sandbox, which a library verifies with the secret that is printed', async () => {
+    await fillWithStores(join(directory, 'data', 'sandbox'))
+    const sandbox = startSandbox()
+    const url = await sandbox.listening()
+    const own = await receiver()
+    try {
+      await new VideoCaller({ url }, SANDBOX_KEY).created({ callback_url: own.url })
+      const { headers, body } = await own.first
+      const [, secret = ''] = /callback secret +(whsec_\S+)/.exec(sandbox.output()) ?? []
+      expect(new Webhook(secret).verify(body, headers)).toMatchObject({ task_status: 'processing' })
+    } finally {
+      await own.server.close()
+    }
+  })
+
+  it('gets nothing of a sandbox that others can call, and documents are not fetched from it', async () => {
+    await fillWithStores(join(directory, 'data', 'sandbox'))
+    const url = await startSandbox({ HOST: '0.0.0.0', FETCH_DOCUMENTS: 'true' }).listening()
+    const own = await receiver()
+    try {
+      const refused = await new VideoCaller({ url }, SANDBOX_KEY).create({ callback_url: own.url })
+      expect([refused.status, refused.body.message]).toEqual([400, expect.stringMatching(/ssrf\.allow/)])
+      const local = await startSandbox({ FETCH_DOCUMENTS: 'true', GATEWAY_DATA: join(directory, 'other') }).listening()
+      const headers = { authorization: `Bearer ${SANDBOX_KEY}`, 'content-type': 'application/json' }
+      const body = JSON.stringify({ url: own.url })
+      const document = await sendRaw(local, { path: '/v1/document/parse', body, headers })
+      expect([document.status, document.text]).toEqual([400, expect.stringContaining("Invalid 'url'")])
+    } finally {
+      await own.server.close()
+    }
   })
 })
 

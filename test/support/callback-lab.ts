@@ -223,7 +223,7 @@ export class CallbackLab {
   newSender(): TestSender & { readonly database: Database } {
     const database = new OpeningDatabase()
     const guarded = new SafeFetchClient(this.store, (host) => this.resolve(host))
-    const attempt = new CallbackAttempt(guarded, this.store, this.clock)
+    const attempt = new CallbackAttempt(guarded, this.store, this.clock, { areAllowed: false })
     const sender = new CallbackSender(database, this.outbox, attempt, this.store, this.clock, this.logging.logger)
     let stopping: Promise<void> | undefined
     const stop = async (): Promise<void> => {

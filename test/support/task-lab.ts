@@ -129,7 +129,7 @@ export function taskLab({
   const wakeTimer = new PollWakeTimer(clock)
   const replays = new IdempotentReplays(tasks)
   const intents = new TaskIntents(tasks, replays, config)
-  const address = new CallbackAddress(new SafeFetchClient(config))
+  const address = new CallbackAddress(new SafeFetchClient(config), { areAllowed: false })
   const creation = new TaskCreation(intents, replays, recorder, transitionSettings, config, wakeTimer, address, logger)
   const throttle = new RefreshThrottle(clock)
   return {
