@@ -40,9 +40,10 @@ Try:
     -F file=@hello.mp3 -F model=whisper-1
 
 For the walk through video and image tasks in docs/sandbox.md:
-  callback_url      ${tasks.receiverUrl}/hook, or a receiver of your own at http://127.0.0.1:<port>/
+  callback_url      ${tasks.receiverUrl}/hook
   what came there   ${tasks.receiverUrl}/received
   callback secret   ${SANDBOX_CALLBACK_SECRET}
+  or your receiver  http://127.0.0.1:<port>/, verified with that secret
   image task        ${tasks.imageTaskId}
   new image tasks   POST ${tasks.imageUrl}/mj/submit/imagine with the header mj-api-secret: ${tasks.imageSecret}
 
