@@ -166,7 +166,7 @@ describe('messages', () => {
       const body =
         '{ "stream" :false,"max_tokens":1e2 , "metadata":{"user_id":"12345678901234567890"},\n' +
         '"messages":[{"content":[{"type":"text","text":"h\\u00e9 \\ud83d\\ude00 é","cache_control":{"type":"ephemeral"}}],"role":"user"}],' +
-        '"temperature":1.0,"model":"claude-sonnet-4-6","top_k":40,"service_tier":"auto","speed":{"x":1.50,"n":12345678901234567890} }'
+        '"temperature":1.0,"model":"claude-sonnet-4-6","top_k":40,"service_tier":"auto","diagnostics":{"x":1.50,"n":12345678901234567890} }'
       const answer = await send(body)
       expect(answer.status).toBe(200)
       expect(lab.simulator.lastRequest?.body.toString()).toBe(body)
