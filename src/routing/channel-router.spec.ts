@@ -253,10 +253,17 @@ describe('The list of models', () => {
 
   it('holds models that only a channel names, when it names them in full', () => {
     const { router } = routingOf({ channels: [channelEntry('a', { models: ['llama-3', 'mistral-*'] })] })
-    expect(router.models(CALLER)).toEqual([{ id: 'llama-3', class: 'chat', providers: ['p1'] }])
+    expect(router.models(CALLER)).toEqual([{ id: 'llama-3', class: 'chat', providers: ['p1'], offer: {} }])
     const row = { id: 'llama-3', class: 'chat', providers: ['p1'], createdAt: '2024-04-18' } as const
     const dated = routingOf({ channels: [channelEntry('a', { models: ['llama-3'] })], models: [row] })
-    expect(dated.router.models(CALLER)).toEqual([row])
+    expect(dated.router.models(CALLER)).toEqual([{ ...row, offer: {} }])
+  })
+
+  it('shows the voices that the options of a channel add to those of its provider', () => {
+    const options = { voices: { narrator: 'English_expressive_narrator' } }
+    const channels = [channelEntry('a', { provider: 'p3', models: ['speech-02-hd'], options })]
+    const [model] = routingOf({ channels }).router.models(CALLER)
+    expect(model?.offer.voices).toEqual(['alloy', 'echo', 'fable', 'onyx', 'nova', 'shimmer', 'narrator'])
   })
 })
 

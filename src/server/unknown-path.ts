@@ -1,4 +1,4 @@
-import { nearest } from '../config/faults.js'
+import { nearestName } from '../config/nearest-name.js'
 import { PathTable } from '../core/endpoint.js'
 import { quoted } from '../core/errors.js'
 import { maskedPath } from '../core/key-mask.js'
@@ -73,7 +73,7 @@ export class UnknownPaths {
     }
     const advice = corrections.map((correction) => adviceFor(correction.path)).find((one) => one !== undefined)
     if (advice !== undefined) return `The path ${shown} is not served here. ${advice}${PROVIDERS_PAGE}`
-    const near = nearest(path, this.paths)
+    const near = nearestName(path, this.paths)
     const sentence = near === undefined ? '' : ` The nearest path is ${spelled(near)}.`
     return `There is nothing at ${shown}.${sentence} ${CLIENTS_PAGE}`
   }

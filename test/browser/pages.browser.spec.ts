@@ -153,7 +153,7 @@ describe('a page in Chromium', () => {
     await page.goto(gateway.url)
     expect(await page.textContent('h1')).toBe('Multi-Model Gateway')
     await page.click('text=Documentation')
-    await page.waitForSelector('text=/v1/chat/completions')
+    await page.getByText('/v1/chat/completions', { exact: true }).first().waitFor()
     await page.close()
     expect(faults).toEqual([])
   })

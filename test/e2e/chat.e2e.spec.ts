@@ -680,7 +680,11 @@ describe('models', () => {
       const ids: string[] = []
       for await (const model of client.models.list()) ids.push(model.id)
       expect(ids).toContain('gpt-4o')
-      expect(await client.models.retrieve('gpt-4o')).toMatchObject({ id: 'gpt-4o', object: 'model', created: 0 })
+      expect(await client.models.retrieve('gpt-4o')).toMatchObject({
+        id: 'gpt-4o',
+        object: 'model',
+        created: Date.parse('2024-05-13') / 1000,
+      })
     })
 
     it.each(['no-such-model', 'gpt-5', 'a%2Fb'])('do not include %s', async (id) => {

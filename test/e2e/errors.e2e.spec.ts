@@ -833,7 +833,7 @@ describe('request faults', () => {
 
     it.each([
       '/v1/unknown',
-      '//',
+      '/v1',
       '/chat/completions',
       `${CHAT_PATH}/`,
       '/V1/chat/completions',

@@ -1,24 +1,26 @@
 /** Longer names are compared with none: the work grows with the product of both lengths. */
 const LONGEST_COMPARED = 64
-/** A name that differs in more than this share of its characters is another name. */
+/** A name that differs in more characters is another name: this share of them, at least two, where half of the name is right. */
 const LARGEST_SHARE = 0.3
 
 /**
  * The name among `names` that was probably meant by one that is not there: the one with the fewest differing characters,
- * whatever their case; undefined when none is near. `isUsable` is asked only for names that are near.
+ * whatever their case; undefined when none is near. `isUsable` is asked only for names that are near; names are compared as `spell`
+ * spells them.
  */
 export function nearestName(
   wrong: string,
   names: Iterable<string>,
   isUsable: (name: string) => boolean = () => true,
+  spell = (name: string): string => name.toLowerCase(),
 ): string | undefined {
   if (wrong.length > LONGEST_COMPARED) return undefined
-  const sought = wrong.toLowerCase()
+  const sought = spell(wrong)
   let best: string | undefined
-  let bestDistance = Math.floor(wrong.length * LARGEST_SHARE) + 1
+  let bestDistance = Math.min(Math.max(2, Math.floor(sought.length * LARGEST_SHARE)), Math.floor(sought.length / 2)) + 1
   for (const name of names) {
     if (name.length > LONGEST_COMPARED || Math.abs(name.length - wrong.length) >= bestDistance) continue
-    const distance = editDistance(sought, name.toLowerCase(), bestDistance)
+    const distance = editDistance(sought, spell(name), bestDistance)
     if (distance < bestDistance && isUsable(name)) [best, bestDistance] = [name, distance]
   }
   return best
