@@ -1,5 +1,6 @@
 // Writes what is made from the built gateway: openapi.json, the tables of settings in docs/operations.md, and settings that
-// gateway.example.yaml lacks. With --check, fails when a file on disk says something else.
+// gateway.example.yaml lacks; and the snippets of docs/clients.md, from the examples that are run. With --check, fails when a
+// file on disk says something else.
 import { readFile, writeFile } from 'node:fs/promises'
 import { formatted } from './format.mjs'
 
@@ -12,6 +13,7 @@ const { settingsOf } = await import('../dist/config/settings-reference.js')
 
 const OPERATIONS = 'docs/operations.md'
 const EXAMPLE = 'gateway.example.yaml'
+const CLIENTS = 'docs/clients.md'
 
 const settings = settingsOf(configSchema(PROVIDERS))
 
@@ -79,10 +81,33 @@ async function example() {
   return sections.join('')
 }
 
+/** The line of an example below which nothing is shown. */
+const SNIPPET_END = /\n[^\n]*The lines above are the snippet of docs\/clients\.md\.[^]*/
+
+/** The page with the beginning of an example in the fence behind each `<!-- snippet: <path of the example> -->`. */
+async function clients() {
+  const text = await readFile(CLIENTS, 'utf8')
+  const paths = [...text.matchAll(/<!-- snippet: (\S+) -->/g)].map(([, path]) => path)
+  const shown = await Promise.all(
+    paths.map(async (path) => {
+      const source = await readFile(path, 'utf8')
+      if (!SNIPPET_END.test(source)) throw new Error(`${path} does not say where its snippet ends`)
+      // Go's snippet ends within a function.
+      return `${source.replace(SNIPPET_END, '').trimEnd()}${path.endsWith('.go') ? '\n}' : ''}`
+    }),
+  )
+  const filled = text.replaceAll(
+    /(<!-- snippet: \S+ -->\n\n```\w+\n)[^]*?(\n```)/g,
+    (_, start, end) => `${start}${shown.shift()}${end}`,
+  )
+  return formatted(CLIENTS, filled)
+}
+
 for (const [file, text] of [
   ['openapi.json', await openApi()],
   [OPERATIONS, await operations()],
   [EXAMPLE, await example()],
+  [CLIENTS, await clients()],
 ]) {
   if ((await readFile(file, 'utf8').catch(() => '')) === text) continue
   if (!process.argv.includes('--check')) {

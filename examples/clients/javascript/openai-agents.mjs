@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import { Agent, OpenAIChatCompletionsModel, run, setTracingDisabled } from '@openai/agents'
+import OpenAI from 'openai'
+
+const url = process.env.GATEWAY_URL ?? 'http://127.0.0.1:8080'
+const key = process.env.GATEWAY_KEY ?? 'sandbox-demo-key'
+setTracingDisabled(true) // traces would go to the vendor
+// The model is named with its class, as by default agents use /v1/responses.
+const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: key })
+const model = new OpenAIChatCompletionsModel(client, 'gpt-4o-mini')
+
+const result = await run(new Agent({ name: 'Assistant', model }), 'Hello!')
+console.log(result.finalOutput)
+// The lines above are the snippet of docs/clients.md.
+
+import { tool } from '@openai/agents'
+import { z } from 'zod'
+
+assert.match(result.finalOutput, /Hello!/)
+console.log('ok chat')
+
+const streamed = await run(new Agent({ name: 'Assistant', model }), 'Hello!', { stream: true })
+let text = ''
+for await (const piece of streamed.toTextStream()) text += piece
+assert.match(text, /Hello!/)
+console.log('ok stream')
+
+let calls = 0
+const parameters = z.object({ city: z.string() })
+const execute = () => `${(calls += 1)} degrees`
+const weather = tool({ name: 'weather', description: 'Weather of a city', parameters, execute })
+assert.ok((await run(new Agent({ name: 'Guide', model, tools: [weather] }), 'Weather?')).finalOutput)
+assert.equal(calls, 1)
+console.log('ok tools')
+
+const outputType = z.object({ name: z.string(), inhabitants: z.number() })
+const described = await run(new Agent({ name: 'Guide', model, outputType }), 'Describe Paris.')
+assert.equal(typeof described.finalOutput.inhabitants, 'number')
+console.log('ok structured')

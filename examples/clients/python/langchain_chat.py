@@ -1,0 +1,40 @@
+import os
+
+from langchain.agents import create_agent
+from langchain_anthropic import ChatAnthropic
+from langchain_openai import ChatOpenAI
+
+url = os.environ.get("GATEWAY_URL", "http://127.0.0.1:8080")
+key = os.environ.get("GATEWAY_KEY", "sandbox-demo-key")
+gpt = ChatOpenAI(model="gpt-4o-mini", base_url=f"{url}/v1", api_key=key)
+claude = ChatAnthropic(model="claude-sonnet-4-6", base_url=url, api_key=key)  # without /v1
+
+print(gpt.invoke("Hello!").content)
+print(claude.invoke("Hello!").content)
+# The lines above are the snippet of docs/clients.md.
+
+
+def weather(city: str) -> str:
+    """Weather of a city."""
+    return f"21 degrees in {city}"
+
+
+for model in (gpt, claude):
+    name = type(model).__name__
+    reply = model.invoke("Hello!")
+    assert "Hello!" in reply.text and reply.usage_metadata["total_tokens"] > 0, name
+print("ok chat")
+
+for model in (gpt, claude):
+    assert "Hello!" in "".join(chunk.text for chunk in model.stream("Hello!"))
+print("ok stream")
+
+for model in (gpt, claude):
+    call = model.bind_tools([weather], tool_choice="weather").invoke("Weather in Paris?").tool_calls[0]
+    assert call["name"] == "weather" and "city" in call["args"], call
+print("ok tools")
+
+for model in (gpt, claude):
+    messages = create_agent(model, tools=[weather]).invoke({"messages": [("user", "Weather in Paris?")]})["messages"]
+    assert [message.type for message in messages] == ["human", "ai", "tool", "ai"], messages
+print("ok agent")

@@ -1,0 +1,59 @@
+import asyncio
+import os
+
+from agents import Agent, OpenAIChatCompletionsModel, Runner, set_tracing_disabled
+from openai import AsyncOpenAI
+
+url = os.environ.get("GATEWAY_URL", "http://127.0.0.1:8080")
+key = os.environ.get("GATEWAY_KEY", "sandbox-demo-key")
+set_tracing_disabled(True)  # traces would go to the vendor
+
+
+async def main() -> None:
+    # The model is named with its class, as by default agents use /v1/responses.
+    model = OpenAIChatCompletionsModel("gpt-4o-mini", AsyncOpenAI(base_url=f"{url}/v1", api_key=key))
+    result = await Runner.run(Agent(name="Assistant", model=model), "Hello!")
+    print(result.final_output)
+
+
+asyncio.run(main())
+# The lines above are the snippet of docs/clients.md.
+
+from agents import function_tool
+from pydantic import BaseModel
+
+cities = []
+
+
+class City(BaseModel):
+    name: str
+    inhabitants: int
+
+
+@function_tool
+def weather(city: str) -> str:
+    """Weather of a city."""
+    cities.append(city)
+    return "21 degrees"
+
+
+async def others() -> None:
+    model = OpenAIChatCompletionsModel("gpt-4o-mini", AsyncOpenAI(base_url=f"{url}/v1", api_key=key))
+    assistant = Agent(name="Assistant", model=model)
+    assert "Hello!" in (await Runner.run(assistant, "Hello!")).final_output
+    print("ok chat")
+
+    streamed = Runner.run_streamed(assistant, "Hello!")
+    assert [event async for event in streamed.stream_events()] and "Hello!" in streamed.final_output
+    print("ok stream")
+
+    assert (await Runner.run(assistant.clone(tools=[weather]), "Weather in Paris?")).final_output
+    assert len(cities) == 1
+    print("ok tools")
+
+    described = await Runner.run(assistant.clone(output_type=City), "Describe Paris.")
+    assert isinstance(described.final_output, City)
+    print("ok structured")
+
+
+asyncio.run(others())

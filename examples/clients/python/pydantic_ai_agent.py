@@ -1,0 +1,43 @@
+import os
+
+from pydantic import BaseModel
+from pydantic_ai import Agent
+from pydantic_ai.models.anthropic import AnthropicModel
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.providers.anthropic import AnthropicProvider
+from pydantic_ai.providers.openai import OpenAIProvider
+
+url = os.environ.get("GATEWAY_URL", "http://127.0.0.1:8080")
+key = os.environ.get("GATEWAY_KEY", "sandbox-demo-key")
+# OpenAIChatModel, not OpenAIResponsesModel: the gateway serves no /v1/responses.
+gpt = OpenAIChatModel("gpt-4o-mini", provider=OpenAIProvider(base_url=f"{url}/v1", api_key=key))
+claude = AnthropicModel("claude-sonnet-4-6", provider=AnthropicProvider(base_url=url, api_key=key))  # without /v1
+
+print(Agent(gpt).run_sync("Hello!").output)
+print(Agent(claude).run_sync("Hello!").output)
+# The lines above are the snippet of docs/clients.md.
+
+
+class City(BaseModel):
+    name: str
+    inhabitants: int
+
+
+for model in (gpt, claude):
+    assert "Hello!" in Agent(model).run_sync("Hello!").output
+print("ok chat")
+
+for model in (gpt, claude):
+    assert "Hello!" in "".join(Agent(model).run_stream_sync("Hello!").stream_text(delta=True))
+print("ok stream")
+
+for model in (gpt, claude):
+    agent = Agent(model)
+    called = []
+    agent.tool_plain(lambda city: called.append(city) or "21 degrees", name="weather")
+    assert agent.run_sync("Weather in Paris?").output and len(called) == 1
+print("ok tools")
+
+for model in (gpt, claude):
+    assert isinstance(Agent(model, output_type=City).run_sync("Describe Paris.").output, City)
+print("ok structured")
