@@ -229,6 +229,17 @@ describe('started in an empty directory, the gateway', () => {
     }
   })
 
+  /** Those of `npm run clients` that need no package but the ones of the tests. */
+  it.each(['openai', 'anthropic'])('serves every call of the example of %s', async (client) => {
+    const example = `examples/clients/javascript/${client}.mjs`
+    const { PATH = '' } = process.env
+    const env = { PATH, GATEWAY_URL: url, GATEWAY_KEY: 'sandbox-demo-key' }
+    const { stdout } = await promisify(execFile)(process.execPath, [example], { env })
+    const features = [...(await readFile(example, 'utf8')).matchAll(/'(ok [a-z-]+)'/g)].map(([, line]) => line)
+    expect(features.length).toBeGreaterThanOrEqual(6)
+    expect(stdout.split('\n').filter((line) => line.startsWith('ok '))).toEqual(features)
+  })
+
   it('writes nothing into its directory that it was not asked for', async () => {
     expect((await readdir(gateway.directory)).filter((name) => name !== 'data')).toEqual(['hello.mp3'])
   })

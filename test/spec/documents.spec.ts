@@ -6,6 +6,7 @@ import { FAULT_NAMES } from '@multi-model-gateway/sandbox/server/faults.js'
 import ts from 'typescript'
 import { parse } from 'yaml'
 import { numberedLines } from '../../src/app/cluster-child.js'
+import { PROVIDERS } from '../../src/app/providers.js'
 import { LAST_WORK_MS } from '../../src/app/shutdown.js'
 import { ENVIRONMENT_OVERRIDES, readEnvironment } from '../../src/config/environment.js'
 import { settingsOf } from '../../src/config/settings-reference.js'
@@ -123,12 +124,58 @@ describe('documents', () => {
       )
       expect(listed.map(([, route]) => route).sort()).toEqual(routes.sort())
     })
+  })
 
-    it('shows configurations that load', () => {
-      const blocks = found(read('README.md'), /^```yaml\n([^]*?)^```$/gm)
-      const anything = new Proxy<Record<string, string>>({}, { get: (_, name) => lettersOf(String(name)) })
-      expect(blocks.length).toBeGreaterThanOrEqual(1)
-      for (const block of blocks) expect(parseConfig(block, anything).channels.length).toBeGreaterThanOrEqual(1)
+  describe('a configuration that a document shows', () => {
+    const anything = new Proxy<Record<string, string>>({}, { get: (_, name) => lettersOf(String(name)) })
+    const blocks = ['README.md', 'docs/providers.md'].flatMap((document) =>
+      found(read(document), /^```yaml\n([^]*?)^```$/gm).map((block, at) => [`${document} ${at + 1}`, block] as const),
+    )
+
+    it.each(blocks)('loads: %s', (_place, block) => {
+      expect(parseConfig(block, anything).channels.length).toBeGreaterThanOrEqual(1)
+    })
+
+    it('is there for every provider', () => {
+      const shown = blocks.flatMap(([, block]) => parseConfig(block, anything).channels.map(({ provider }) => provider))
+      expect([...new Set(shown)].sort()).toEqual(PROVIDERS.map(({ name }) => name).sort())
+    })
+  })
+
+  describe('docs/providers.md', () => {
+    it('says of no path that it is not served which is', () => {
+      const { paths } = JSON.parse(read('openapi.json')) as { paths: Record<string, object> }
+      const [, section = ''] = read('docs/providers.md').split('## What is not served')
+      const refused = cellsIn(section).flatMap(([, cell = '']) => codesIn(cell))
+      expect(refused.length).toBeGreaterThan(20)
+      expect(refused.filter((path) => Object.hasOwn(paths, path))).toEqual([])
+    })
+  })
+
+  describe('docs/clients.md', () => {
+    const page = read('docs/clients.md')
+    const rows = new Map(
+      cellsIn(page).flatMap(([client = '', , , features = '']) =>
+        found(client, /\]\(\.\.\/(examples\/clients\/[^)]+)\)/g).map((path) => [path, features] as const),
+      ),
+    )
+    const examples = readdirSync(join(ROOT, 'examples/clients'), { recursive: true, encoding: 'utf8' })
+      .filter((name) => /^(?:python\/[^/]+\.py|javascript\/[^/]+\.mjs|go\/[^/]+\/main\.go)$/.test(name))
+      .map((name) => `examples/clients/${name}`)
+
+    it('lists every example, with a snippet, and no other', () => {
+      expect([...rows.keys()].sort()).toEqual(examples.toSorted())
+      expect(found(page, /<!-- snippet: (\S+) -->/g).sort()).toEqual(examples.toSorted())
+    })
+
+    it.each(examples)('says what is tested of %s', (path) => {
+      const folder = dirname(path)
+      const sources = path.endsWith('.go')
+        ? readdirSync(join(ROOT, folder)).map((name) => read(join(folder, name)))
+        : [read(path)]
+      const tested = new Set(found(sources.join('\n'), /(?:["']ok |check\(")([a-z-]+)["']/g))
+      expect(new Set(rows.get(path)?.split(', '))).toEqual(tested)
+      expect(tested.size).toBeGreaterThan(0)
     })
   })
 
@@ -142,7 +189,8 @@ describe('documents', () => {
   })
 
   /** A value for the placeholders of an example; none for the variables that win over the file. */
-  const lettersOf = (name: string): string | undefined => (name.endsWith('_KEY') ? `value-of-${name}` : undefined)
+  const lettersOf = (name: string): string | undefined =>
+    /_(?:KEY|TOKEN|ID|SECRET)$/.test(name) ? `value-of-${name}` : undefined
 
   describe('docs/operations.md', () => {
     const rows = tableRows(read('docs/operations.md'))
