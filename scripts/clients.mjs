@@ -24,15 +24,26 @@ const MINIMUM_PYTHON = [3, 11]
 /** This machine lacks something: no fault of the example. */
 class NotHere extends Error {}
 
+/** Ended with the command: examples are groups of processes of their own, which a Ctrl+C does not reach. */
+const endings = new Set()
+for (const signal of ['SIGINT', 'SIGTERM']) {
+  process.once(signal, () => {
+    for (const end of endings) end()
+    process.exit(130)
+  })
+}
+
 /** Runs a program to its end; after the deadline it is killed, with all that it has started. */
 async function execute(command, args, { cwd, env, deadlineMs }) {
   const child = spawn(command, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk))
   let failure
+  const end = () => child.pid !== undefined && process.kill(-child.pid, 'SIGKILL')
+  endings.add(end)
   const timer = setTimeout(() => {
     failure = `did not end within ${deadlineMs / 1000} s`
-    process.kill(-child.pid, 'SIGKILL')
+    end()
   }, deadlineMs)
   try {
     const [code] = await once(child, 'close')
@@ -42,6 +53,7 @@ async function execute(command, args, { cwd, env, deadlineMs }) {
     throw error.code === 'ENOENT' ? new NotHere(`${command} is not installed`) : error
   } finally {
     clearTimeout(timer)
+    endings.delete(end)
   }
 }
 
@@ -153,10 +165,11 @@ async function startSandbox(folder) {
   const { PATH } = process.env
   const env = { PATH, HOST: '127.0.0.1', PORT: '0', METRICS_PORT: '0' }
   const child = spawn(process.execPath, [MAIN], { cwd: folder, env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const end = () => child.kill('SIGTERM')
+  endings.add(end)
   const close = async () => {
-    if (child.exitCode !== null) return
-    child.kill('SIGTERM')
-    await once(child, 'exit')
+    endings.delete(end)
+    if (child.exitCode === null && end()) await once(child, 'exit')
   }
   let output = ''
   const listening = new Promise((found, refused) => {
@@ -168,17 +181,23 @@ async function startSandbox(folder) {
     child.once('exit', (code) => refused(new Error(`The sandbox ended with ${code}:\n${output}`)))
     setTimeout(() => refused(new Error(`The sandbox does not listen:\n${output}`)), START_MS).unref()
   })
-  return { url: await listening, close }
+  try {
+    return { url: await listening, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
 }
 
 /** What became of an example: the features that it reported, and what went wrong. */
 async function run({ language, example }, sandboxUrl, cache) {
   try {
     const [command, args] = await LANGUAGES[language].prepare(example, cache)
+    const url = await sandboxUrl()
     const { PATH, HOME, TMPDIR = tmpdir() } = process.env
     const env = {
       // No variables of the caller's: base URLs, keys and proxies of its own would lead elsewhere.
-      ...{ PATH, HOME, TMPDIR, GATEWAY_URL: sandboxUrl, GATEWAY_KEY: 'sandbox-demo-key' },
+      ...{ PATH, HOME, TMPDIR, GATEWAY_URL: url, GATEWAY_KEY: 'sandbox-demo-key' },
       CALLBACK_PORT: String(await freePort()),
       // litellm would ask the internet for prices at each start.
       LITELLM_LOCAL_MODEL_COST_MAP: 'True',
@@ -187,7 +206,7 @@ async function run({ language, example }, sandboxUrl, cache) {
     return { passed: featuresIn(output, /^ok ([a-z-]+)$/gm), failure, output }
   } catch (error) {
     if (error instanceof NotHere) return { passed: [], notRun: error.message }
-    return { passed: [], failure: 'could not be installed', output: error.message }
+    return { passed: [], failure: 'could not be started', output: error.message }
   }
 }
 
@@ -220,24 +239,23 @@ const { CLIENTS_CACHE } = process.env
 const scratch = await mkdtemp(join(tmpdir(), 'gateway-clients-'))
 const cache = resolve(CLIENTS_CACHE ?? join(scratch, 'cache'))
 const results = []
+/** Started for the first example that can be run. */
+let sandbox
+const sandboxUrl = async () => (await (sandbox ??= startSandbox(join(scratch, 'sandbox')))).url
 try {
   for (const folder of [cache, join(scratch, 'sandbox')]) await mkdir(folder, { recursive: true })
-  const sandbox = await startSandbox(join(scratch, 'sandbox'))
-  try {
-    for (const each of chosen) {
-      console.error(each.name)
-      const outcome = await run(each, sandbox.url, cache)
-      // An example that ends well without a feature that its source names has failed as well.
-      const left = each.features.filter((feature) => !outcome.passed.includes(feature))
-      if (outcome.notRun === undefined && left.length > 0) outcome.failure ??= `says nothing of ${left.join(', ')}`
-      if (outcome.failure !== undefined)
-        console.error(`${outcome.output?.slice(-4000)}\n${each.name} ${outcome.failure}`)
-      results.push({ ...each, ...outcome })
-    }
-  } finally {
-    await sandbox.close()
+  for (const each of chosen) {
+    console.error(each.name)
+    const outcome = await run(each, sandboxUrl, cache)
+    // An example that ends well without a feature that its source names has failed as well.
+    const left = each.features.filter((feature) => !outcome.passed.includes(feature))
+    if (outcome.notRun === undefined && left.length > 0) outcome.failure ??= `says nothing of ${left.join(', ')}`
+    if (outcome.failure !== undefined) console.error(`${outcome.output?.slice(-4000)}\n${each.name} ${outcome.failure}`)
+    results.push({ ...each, ...outcome })
   }
 } finally {
+  // Why it did not start, its examples have said.
+  await sandbox?.then(({ close }) => close()).catch(() => undefined)
   await rm(scratch, { recursive: true, force: true })
 }
 console.log(table(results))

@@ -240,6 +240,13 @@ describe('started in an empty directory, the gateway', () => {
     expect(stdout.split('\n').filter((line) => line.startsWith('ok '))).toEqual(features)
   })
 
+  it('has a command for all examples, which does not call a failure what this machine lacks', async () => {
+    const command = ['scripts/clients.mjs', '--only', 'go/openai']
+    const { stdout } = await promisify(execFile)(process.execPath, command, { env: { PATH: '/nowhere' } })
+    expect(stdout).toMatch(/^\| go\/openai \|.* NOT RUN: go is not installed \|$/m)
+    expect(stdout).toMatch(/^\| Client \| chat \| stream \| tools \| speech \| transcription \| models \| {2}\|$/m)
+  })
+
   it('writes nothing into its directory that it was not asked for', async () => {
     expect((await readdir(gateway.directory)).filter((name) => name !== 'data')).toEqual(['hello.mp3'])
   })

@@ -25,8 +25,10 @@ console.log('ok realtime-audio')
 
 session.sendMessage('#words=200 Tell me a story.')
 await next('audio')
+const [interrupted, ended] = [next('audio_interrupted'), next('agent_end')]
 session.interrupt()
-await next('audio_interrupted')
+await interrupted
+assert.ok((await ended)[2].split(' ').length < 200)
 session.sendMessage('Are you there?')
 assert.match((await next('agent_end'))[2], /there/)
 console.log('ok interrupt')
