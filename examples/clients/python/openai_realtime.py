@@ -6,8 +6,7 @@ from openai import AsyncOpenAI
 
 url = os.environ.get("GATEWAY_URL", "http://127.0.0.1:8080")
 key = os.environ.get("GATEWAY_KEY", "sandbox-demo-key")
-# The address of the WebSocket: ws:// for http://, wss:// for https://.
-client = AsyncOpenAI(base_url=f"{url}/v1", websocket_base_url=f"{url.replace('http', 'ws', 1)}/v1", api_key=key)
+client = AsyncOpenAI(base_url=f"{url}/v1", api_key=key)
 
 
 async def speak(modality: str) -> tuple[str, bytes]:
