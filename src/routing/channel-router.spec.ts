@@ -260,8 +260,9 @@ describe('The list of models', () => {
   })
 
   it('shows the voices that the options of a channel add to those of its provider', () => {
-    const options = { voices: { narrator: 'English_expressive_narrator' } }
-    const channels = [channelEntry('a', { provider: 'p3', models: ['speech-02-hd'], options })]
+    const options = { voices: { narrator: 'zh_female_tianmei_mars_bigtts' } }
+    const speech = { provider: 'p2', credentials: 'app|token', models: ['house-voice'], options }
+    const channels = [channelEntry('a', speech)]
     const [model] = routingOf({ channels }).router.models(CALLER)
     expect(model?.offer.voices).toEqual(['alloy', 'echo', 'fable', 'onyx', 'nova', 'shimmer', 'narrator'])
   })
