@@ -8,6 +8,8 @@ export const MODEL_CLASSES = {
   'stt-standard': ['transcription', 'translation'],
   'stt-generation': ['transcription'],
   'stt-diarize': ['transcription'],
+  // Only realtime transcription sessions serve these.
+  'stt-realtime': [],
   chat: ['chat'],
   'chat-audio': ['chat'],
   messages: ['messages'],
@@ -38,3 +40,14 @@ export const CLASS_FORMATS = {
   'stt-generation': ['json', 'text'],
   'stt-diarize': ['json', 'text', 'diarized_json'],
 } as const satisfies Partial<Record<ModelClass, readonly string[]>>
+
+const SESSION_CLASSES: ReadonlySet<ModelClass> = new Set<ModelClass>([
+  'stt-standard',
+  'stt-generation',
+  'stt-diarize',
+  'stt-realtime',
+  'realtime',
+])
+
+/** Whether a realtime transcription session may be opened with a model of this class. */
+export const servesTranscriptionSession = (modelClass: ModelClass): boolean => SESSION_CLASSES.has(modelClass)

@@ -87,6 +87,11 @@ const server = settings({
   cors: cors
     .prefault({})
     .describe('Cross-origin resource sharing (CORS): what pages in browsers may do; see [below](#browsers)'),
+  realtimeClientDialect: oneOf(['auto', 'beta', 'ga'])
+    .default('auto')
+    .describe(
+      'Dialect of realtime clients that have not shown theirs. `auto` = beta, with a `session.created` that both can read; see [realtime.md](realtime.md#two-dialects)',
+    ),
 }).refine((own) => own.port !== own.metricsPort || own.port === 0, {
   path: ['metricsPort'],
   error: 'must differ from server.port (0 switches it off)',

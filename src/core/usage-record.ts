@@ -172,10 +172,13 @@ export interface ResponseUsage {
   /** One realtime session makes many entries. */
   readonly call: RequestContext
   readonly channelId: string
-  /** As the caller named it; of a transcription, the model that made it, where the upstream has named one. */
-  readonly model: string
-  /** Of a transcription: the model that the session was opened with. */
-  readonly sessionModel?: string
+  /**
+   * As the caller named it; of a transcription, the model that made it, where the upstream has named one. undefined where
+   * neither has.
+   */
+  readonly model: string | undefined
+  /** Of a transcription: the model that the session was opened with, if with any. */
+  readonly sessionModel?: string | undefined
   /** `response`: one answer of the model. `input_transcription`: what the caller said, written down by another model. */
   readonly kind: 'response' | 'input_transcription'
   readonly units: Units

@@ -8,7 +8,7 @@ import type { MemoryLease } from '../core/quota.js'
 import type { AttemptRecord } from '../core/request-context.js'
 import type { MultipartField, SpooledFile, UploadedFile } from '../core/spooled-file.js'
 import type { ChatFields } from '../dialects/openai-wire.js'
-import type { RealtimeDialect } from '../dialects/realtime/dialect.js'
+import type { RealtimeDialect, SessionKind } from '../dialects/realtime/dialect.js'
 import type { ExchangeContext } from '../upstream/exchange.js'
 import type { UpstreamTarget } from '../upstream/upstream-client.js'
 
@@ -28,6 +28,8 @@ export interface AttemptContext extends ExchangeContext {
   readonly callersKey: boolean
   /** The model's name at this upstream. */
   readonly upstreamModel: string
+  /** The channel's names of models, for those that only the events of a session name. */
+  readonly modelMap: Readonly<Record<string, string>>
   readonly options: Readonly<Record<string, unknown>>
   /** On the performance clock; shared by all attempts of the call. */
   readonly deadlineAtMs: number
@@ -146,7 +148,9 @@ export interface DocumentProvider {
 
 /** What a caller asked for when it opened its socket. */
 export interface RealtimeOpening {
-  readonly model: string
+  readonly kind: SessionKind
+  /** Only a transcription session may be opened without one. */
+  readonly model: string | undefined
   /** The caller's other query parameters, decoded. What an upstream may be told is the provider's list. */
   readonly query: Readonly<Record<string, string>>
 }

@@ -48,7 +48,7 @@ function keyOf(request: IncomingMessage): string {
   return key ?? readKey(request.headers, false)
 }
 
-/** The query of an upgrade as a controller receives it: exactly one `model`, the rest in order. */
+/** The query of an upgrade as a controller receives it: what kind of session, its model, and the rest. */
 const openingParameter = createParamDecorator((_data, context) =>
   openingOf(context.switchToHttp().getRequest<Request>().url),
 )
@@ -61,7 +61,12 @@ function Opening(): ParameterDecorator {
 const QUERY_NAMES = ['model', 'intent', 'call_id'] as const
 const queryNames = new MemberNames(QUERY_NAMES)
 
-/** Throws `invalid_request` unless the query names one model, and nothing that it knows twice or in another spelling. */
+const TRANSCRIPTION_INTENT = 'transcription'
+
+/**
+ * Throws `invalid_request` unless the query names one model, or is for a transcription session, and says nothing that it
+ * knows twice or in another spelling.
+ */
 function openingOf(url: string): RealtimeOpening {
   const entries = [...new URLSearchParams(/\?(.*)$/s.exec(url)?.[1] ?? '')]
   const ambiguity = queryNames.ambiguity(Object.fromEntries(entries), '')
@@ -71,6 +76,9 @@ function openingOf(url: string): RealtimeOpening {
     throw wrongQuery({ path, code: 'duplicate_key', message: `Invalid '${path}': it must stand in the query once.` })
   }
   const { model, ...others } = Object.fromEntries(entries)
+  // Upstreams read it in any case: none may open a session of another kind than the one that is authorised here.
+  const kind = others['intent']?.toLowerCase() === TRANSCRIPTION_INTENT ? 'transcription' : 'conversation'
+  if (model === undefined && kind === 'transcription') return { kind, model, query: others }
   if (model === undefined) {
     const message = "Missing required parameter: 'model' (in the query)."
     throw wrongQuery({ path: 'model', code: 'missing_required_parameter', message })
@@ -78,7 +86,7 @@ function openingOf(url: string): RealtimeOpening {
   if (model.trim() === '') {
     throw wrongQuery({ path: 'model', code: 'empty_string', message: "Invalid 'model': it must not be empty." })
   }
-  return { model, query: others }
+  return { kind, model, query: others }
 }
 
 const wrongQuery = ({ path, code, message }: FieldError): GatewayError =>
@@ -94,10 +102,21 @@ export class RealtimeController {
 
   @Endpoint(REALTIME, [UpgradeGuard, OriginGuard, RealtimeKeyGuard])
   @ApiOperation({
-    summary: 'Realtime voice conversation: a WebSocket',
+    summary: 'Realtime voice conversation or transcription: a WebSocket',
     description: 'Browsers, which cannot set headers here, offer the key as subprotocol openai-insecure-api-key.<KEY>.',
   })
-  @ApiQuery({ name: 'model', required: true, schema: { type: 'string', minLength: 1, example: 'gpt-realtime' } })
+  @ApiQuery({
+    name: 'model',
+    required: false,
+    description: 'Required unless intent is transcription; then of the class realtime or one of stt-*',
+    schema: { type: 'string', minLength: 1, example: 'gpt-realtime' },
+  })
+  @ApiQuery({
+    name: 'intent',
+    required: false,
+    description: 'transcription opens a session that only writes down what the client says; others travel on',
+    schema: { type: 'string', example: 'transcription' },
+  })
   @ApiHeader({ name: 'Upgrade', required: true, schema: { type: 'string', enum: ['websocket'] } })
   @ApiHeader({ name: 'Sec-WebSocket-Version', required: true, schema: { type: 'string', enum: ['13'] } })
   @ApiHeader({ name: 'Sec-WebSocket-Protocol', schema: { type: 'string' }, example: 'realtime' })

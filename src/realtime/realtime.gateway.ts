@@ -38,18 +38,21 @@ export class RealtimeGateway implements OnGatewayConnection<WebSocket> {
   }
 
   private contextFor(request: IncomingMessage, opened: OpenedSession): SessionContext {
-    const { call, channelId, credentials, model } = opened
-    const { limits, timeouts } = this.store.current
+    const { call, channelId, credentials, kind, model, modelMap } = opened
+    const { limits, server, timeouts } = this.store.current
     return {
       call,
       channelId,
       credentials,
+      kind,
       model,
+      modelMap,
       requestId: call.requestId,
       keyId: call.caller.keyId,
       clientDialect: ClientDialect.ofHandshake({
         betaHeader: betaHeaderOf(request),
         protocols: offeredSubprotocols(request),
+        assumed: server.realtimeClientDialect,
       }),
       limits: { ...limits, ...timeouts },
       recorder: this.recorder,

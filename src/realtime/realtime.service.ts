@@ -4,6 +4,7 @@ import { type Caller, keyRevoked, type KeyRevocation, sharerOf } from '../core/c
 import { GatewayError } from '../core/errors.js'
 import { FairShare } from '../core/fair-share.js'
 import type { RequestContext } from '../core/request-context.js'
+import type { SessionKind } from '../dialects/realtime/dialect.js'
 import { byLabel, Metrics, registerCounter, registerGauge, single } from '../observability/metrics.js'
 import { Readiness } from '../observability/readiness.js'
 import type { RealtimeOpening, RealtimeUpstream } from '../providers/contract.js'
@@ -165,7 +166,9 @@ export class RealtimeMetrics {
 /** A session whose upstream has accepted the connection; the client's upgrade is still open. */
 export interface OpenedSession {
   readonly call: RequestContext
-  readonly model: string
+  readonly kind: SessionKind
+  readonly model: string | undefined
+  readonly modelMap: Readonly<Record<string, string>>
   readonly channelId: string
   /** The channel's secret, or the caller's own bearer. */
   readonly credentials: string
@@ -182,15 +185,19 @@ export class RealtimeService {
   ) {}
 
   async open(opening: RealtimeOpening, call: RequestContext): Promise<UpgradeResponse> {
-    const { model } = opening
-    call.log.model = model
-    const route = this.router.route('realtime', model, call.caller)
+    const { kind, model } = opening
+    if (model !== undefined) call.log.model = model
+    const route =
+      kind === 'transcription' || model === undefined
+        ? this.router.transcriptionSession(model, call.caller)
+        : this.router.route('realtime', model, call.caller)
     const slot = this.slots.take(call.caller)
     try {
       // Repeating a dial is safe: it costs nothing and creates nothing that lasts.
       const opened = await route.attempt(call, { canRetryAfterSend: true }, async (provider, context) => {
         const upstream = await provider.open(opening, context)
-        return { call, model, channelId: context.channelId, credentials: context.credentials, upstream, slot }
+        const { channelId, credentials, modelMap } = context
+        return { call, kind, model, modelMap, channelId, credentials, upstream, slot }
       })
       return upgradeResponseFor(opened)
     } catch (error) {

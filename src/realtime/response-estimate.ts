@@ -58,6 +58,8 @@ export class ResponseInput {
   private speechStartMs: number | undefined
   private speechSeconds: number | undefined
   private isCommitRequested = false
+  /** Of all audio that was committed. */
+  committedSeconds = 0
 
   /** Seconds of input audio of the next response, a requested commit that is not confirmed yet included. */
   get nextInputSeconds(): number {
@@ -100,7 +102,9 @@ export class ResponseInput {
 
   /** The upstream has committed the audio. With voice activity detection the silence around speech is not part of it. */
   commit(): void {
-    this.inputSeconds += this.speechSeconds ?? this.appendedBytes / this.inputBytesPerSecond
+    const seconds = this.speechSeconds ?? this.appendedBytes / this.inputBytesPerSecond
+    this.inputSeconds += seconds
+    this.committedSeconds += seconds
     this.clear()
   }
 

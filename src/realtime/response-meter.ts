@@ -38,6 +38,8 @@ const MEANINGS: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
   ['response.created', 'begun'],
   ['session.created', 'session'],
   ['session.updated', 'session'],
+  ['transcription_session.created', 'session'],
+  ['transcription_session.updated', 'session'],
   ['conversation.item.created', 'item'],
   ['conversation.item.added', 'item'],
   ['input_audio_buffer.speech_started', 'speech_started'],
@@ -69,6 +71,11 @@ export class ResponseUsageEstimator {
   /** Whether a response has begun and not ended. */
   get isResponding(): boolean {
     return this.responses > 0
+  }
+
+  /** Of all audio that the upstream has committed. */
+  get committedSeconds(): number {
+    return this.input.committedSeconds
   }
 
   /** Counts a message of that many bytes with audio, sent upstream. */

@@ -1,7 +1,7 @@
 import type { RealtimeLimits } from '../config/settings.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { UsageRecorder } from '../core/usage-record.js'
-import type { ClientDialect } from '../dialects/realtime/dialect.js'
+import type { ClientDialect, SessionKind } from '../dialects/realtime/dialect.js'
 import type { Logger } from '../observability/logger.js'
 
 /** Traffic of all sessions of this process: plain numbers, as every message is counted. */
@@ -22,8 +22,11 @@ export interface SessionContext {
   readonly recorder: UsageRecorder
   readonly traffic: SessionTraffic
   readonly keyId: string
-  /** As the caller named it. */
-  readonly model: string
+  readonly kind: SessionKind
+  /** As the caller named it; a transcription session may have been opened without one. */
+  readonly model: string | undefined
+  /** The channel's names of models that the session's settings may name. */
+  readonly modelMap: Readonly<Record<string, string>>
   readonly channelId: string
   /** The channel's secret, removed from every upstream text that the client may see. */
   readonly credentials: string

@@ -495,6 +495,17 @@ describe('What a session spends', () => {
     expect(quota.spent).toEqual([{ audioSeconds: 3 }, { tokens: 253, audioSeconds: 8.5 }, {}])
   })
 
+  it('is the audio of a transcription that is billed by tokens, which are ten a second', () => {
+    const quota = new RecordingQuota()
+    const spending = new SessionUsageLimits(quota)
+    spending.record('input_transcription', {
+      input_tokens: 34,
+      output_tokens: 5,
+      input_token_details: { audio_tokens: 30 },
+    })
+    expect(quota.spent).toEqual([{ tokens: 39, audioSeconds: 3 }])
+  })
+
   it('is nothing of a key without limits', () => {
     expect(() => {
       new SessionUsageLimits(undefined).record('response', ANSWER)

@@ -158,10 +158,13 @@ export class SessionUsageLimits {
     }
   }
 
-  /** Transcription reads the audio that responses read: it is not counted twice. */
+  /** Transcription reads the audio that responses read: it is not counted twice. Some models report tokens alone. */
   private usedByTranscription(units: Units): TokensAndAudio {
     const { tokens, audioSeconds } = tokensAndAudio(units)
-    return this.hasResponses ? { tokens } : { tokens, audioSeconds }
+    if (this.hasResponses || !this.responses.isEmpty()) return { tokens }
+    const { audioInputTokens } = countedUnits(units)
+    const heardSeconds = audioInputTokens === undefined ? undefined : audioInputTokens / INPUT_TOKENS_PER_SECOND
+    return { tokens, audioSeconds: audioSeconds ?? heardSeconds }
   }
 }
 

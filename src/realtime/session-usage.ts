@@ -1,10 +1,12 @@
-import type { FrameScan } from '../core/json-spans.js'
+import { FrameScan } from '../core/json-spans.js'
 import type { ReservationRefusal } from '../core/quota.js'
 import type { Units } from '../core/request-context.js'
 import type { ResponseUsage, UsageOutcome } from '../core/usage-record.js'
 import { isRecord } from '../core/validation-rules.js'
-import { isOutOfBand, responseIdOf, transcriptionModelsOf, usageOf } from '../dialects/realtime/session-state.js'
+import { isOutOfBand, responseIdOf, usageOf } from '../dialects/realtime/session-state.js'
+import { showsSettings, transcriptionModelsOf } from '../dialects/realtime/transcription-session.js'
 import type { MaybePromise } from '../limits/counters.js'
+import { INPUT_TOKENS_PER_SECOND } from './response-estimate.js'
 import { ResponseUsageEstimator } from './response-meter.js'
 import type { SessionContext } from './session-context.js'
 import { SessionUsageLimits } from './session-limits.js'
@@ -33,15 +35,9 @@ type Certainty = Pick<ResponseUsage, 'estimated' | 'estimate' | 'outcome'>
 
 const RESPONSE_BEGUN = 'response.created'
 
-/** Events in which an upstream of either dialect says how its session is set. */
-const SETTINGS_EVENTS: ReadonlySet<string> = new Set([
-  'session.created',
-  'session.updated',
-  'transcription_session.created',
-  'transcription_session.updated',
-])
-
+const AUDIO_COMMITTED = 'input_audio_buffer.committed'
 const TRANSCRIPTION_COMPLETED = 'conversation.item.input_audio_transcription.completed'
+const TRANSCRIPTION_FAILED = 'conversation.item.input_audio_transcription.failed'
 
 /** What a server event of this type bills; both dialects use the same two. */
 export function billedKind(type: string): Kind | undefined {
@@ -49,9 +45,48 @@ export function billedKind(type: string): Kind | undefined {
   return type === TRANSCRIPTION_COMPLETED ? 'input_transcription' : undefined
 }
 
+/** More than an upstream transcribes at once; beyond it the oldest is forgotten. */
+const MAXIMUM_PENDING = 256
+
+/** What a model is billed by that has not reported any usage yet. */
+const IS_BILLED_BY_TIME = /whisper/i
+
+/** Committed audio whose transcription the upstream has neither completed nor given up. */
+class PendingTranscriptions {
+  /** Seconds by item, the oldest first. */
+  private readonly seconds = new Map<string, number>()
+  private isBilledByTime: boolean | undefined
+
+  get isEmpty(): boolean {
+    return this.seconds.size === 0
+  }
+
+  begin(itemId: string, seconds: number): void {
+    this.seconds.set(itemId, seconds)
+    const [oldest] = this.seconds.keys()
+    if (this.seconds.size > MAXIMUM_PENDING && oldest !== undefined) this.seconds.delete(oldest)
+  }
+
+  /** `units`: what it was billed by, unless it failed. */
+  end(itemId: string, units?: Units): void {
+    this.seconds.delete(itemId)
+    if (units !== undefined) this.isBilledByTime = units['seconds'] !== undefined
+  }
+
+  /** What all of them will use, in units of the earlier ones; undefined where there is none. */
+  estimate(model: string | undefined): Units | undefined {
+    const total = [...this.seconds.values()].reduce((sum, seconds) => sum + seconds, 0)
+    if (total === 0) return undefined
+    if (this.isBilledByTime ?? IS_BILLED_BY_TIME.test(model ?? '')) return { seconds: Math.round(total * 1000) / 1000 }
+    const tokens = Math.ceil(total * INPUT_TOKENS_PER_SECOND)
+    const details = { text_tokens: 0, audio_tokens: tokens }
+    return { total_tokens: tokens, input_tokens: tokens, input_token_details: details, output_tokens: 0 }
+  }
+}
+
 /**
- * The units of a session: one usage entry per billed event, one for a response under way at its end, and their sums for
- * the request's log line. Never throws into the session.
+ * The units of a session: one usage entry per billed event, one for what is under way at its end, and their sums for the
+ * request's log line. Never throws into the session.
  */
 export class SessionUsage {
   private responses: Units | undefined
@@ -64,33 +99,48 @@ export class SessionUsage {
 
   private readonly limits: SessionUsageLimits
   private readonly estimator = new ResponseUsageEstimator()
+  private readonly pending = new PendingTranscriptions()
 
   constructor(private readonly context: SessionContext) {
     this.limits = new SessionUsageLimits(context.call.quota)
   }
 
-  /** Whether a response is requested or has begun, by the client or by the upstream itself. */
+  /**
+   * Whether a response is requested or has begun, by the client or by the upstream itself, or the upstream still
+   * transcribes committed audio.
+   */
   isResponding(): boolean {
-    return this.estimator.isResponding || !this.limits.responses.isEmpty()
+    return this.estimator.isResponding || !this.limits.responses.isEmpty() || !this.pending.isEmpty
   }
 
   /** Records an event of that kind; one without usage (a failed response) bills nothing. */
   recordEvent(kind: Kind, event: Buffer): void {
     const units = usageOf(event)
-    if (kind === 'response') this.recordResponse(units, event)
-    else if (units !== undefined) this.record(kind, units, { estimated: false })
+    if (kind === 'response') {
+      this.recordResponse(units, event)
+      return
+    }
+    this.pending.end(itemIdOf(FrameScan.of(event)), units)
+    if (units !== undefined) this.record(kind, units, { estimated: false })
   }
 
   /** Any other upstream event. */
   onEvent(type: string, event: Buffer, scan: FrameScan): void {
-    if (SETTINGS_EVENTS.has(type)) this.learnTranscriptionModel(event)
+    if (showsSettings(type)) this.learnTranscriptionModel(event)
     if (type === RESPONSE_BEGUN) this.limits.responses.begin(() => this.estimator.estimateNext(), responseIdOf(event))
+    const committedSeconds = this.estimator.committedSeconds
     this.estimator.onEvent(type, event, scan)
+    if (type === TRANSCRIPTION_FAILED) this.pending.end(itemIdOf(scan))
+    if (type !== AUDIO_COMMITTED || this.transcriptionModel === undefined) return
+    this.pending.begin(itemIdOf(scan), this.estimator.committedSeconds - committedSeconds)
   }
 
   private learnTranscriptionModel(event: Buffer): void {
     const fields: unknown = JSON.parse(event.toString())
     this.transcriptionModel = isRecord(fields) ? transcriptionModelsOf(fields['session'])[0]?.model : undefined
+    const { log } = this.context.call
+    // Of a session that was opened without one.
+    log.model ??= this.transcriptionModel
   }
 
   /** The `error` that an upstream event reports. */
@@ -113,10 +163,12 @@ export class SessionUsage {
     this.estimator.append(messageBytes)
   }
 
-  /** The session is over: a response still under way is recorded by its estimate. */
+  /** The session is over: what is still under way is recorded by its estimate. */
   end(outcome: UsageOutcome): void {
     const units = this.estimator.estimate()
     if (units !== undefined) this.record('response', units, { estimated: true, outcome })
+    const transcribed = this.pending.estimate(this.transcriptionModel)
+    if (transcribed !== undefined) this.record('input_transcription', transcribed, { estimated: true, outcome })
   }
 
   private recordResponse(units: Units | undefined, done: Buffer): void {
@@ -151,3 +203,5 @@ export class SessionUsage {
     return { ...this.responses, input_transcription: this.transcriptions }
   }
 }
+
+const itemIdOf = (scan: FrameScan | undefined): string => scan?.text('item_id') ?? ''

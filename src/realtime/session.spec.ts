@@ -44,6 +44,17 @@ describe('A realtime session', () => {
     usage: { type: 'duration', seconds: 2 },
   }
 
+  const TRANSCRIBING = {
+    clientDialect: 'ga',
+    upstreamDialect: 'ga',
+    opening: { kind: 'transcription', model: undefined },
+  } as const
+  const settingsWith = (model: string, type = 'session.updated'): object => ({
+    type,
+    session: { type: 'transcription', audio: { input: { transcription: { model } } } },
+  })
+  const committed = (itemId: string): object => ({ type: 'input_audio_buffer.committed', item_id: itemId })
+
   describe('A client that sends too much', () => {
     it('in pings is closed with 1008', async () => {
       const { client, session, upstream } = await sessions.open({ limits: { realtimePingsPerSecond: 20 } })
@@ -303,6 +314,76 @@ describe('A realtime session', () => {
         ['response', 'gpt-realtime'],
         ['input_transcription', 'gpt-realtime'],
       ])
+    })
+
+    it.each([
+      ['gpt-4o-transcribe', { total_tokens: 20, input_tokens: 20 }],
+      ['gpt-realtime-whisper', { seconds: 2 }],
+    ])('is an estimate for what %s had not transcribed when the client left', async (model, units) => {
+      const { client, entries, session, upstream } = await sessions.open(TRANSCRIBING)
+      upstream.send(settingsWith(model))
+      await client.count(1)
+      for (let pieces = 0; pieces < 20; pieces++) client.send(APPEND)
+      await upstream.count(20)
+      upstream.send(committed('item_1'))
+      await client.count(2)
+      client.socket.close()
+      await session.ended
+      expect(entries).toMatchObject([
+        { kind: 'input_transcription', model, estimated: true, outcome: 'caller_left', units },
+      ])
+    })
+
+    it('is no estimate for what was transcribed, or failed to be', async () => {
+      const { call, client, entries, session, upstream } = await sessions.open(TRANSCRIBING)
+      upstream.send(settingsWith('whisper-1'))
+      for (const item of ['item_1', 'item_2']) upstream.send(committed(item))
+      upstream.send(TRANSCRIBED)
+      upstream.send({ type: 'conversation.item.input_audio_transcription.failed', item_id: 'item_2', error: {} })
+      await client.count(5)
+      client.socket.close()
+      await session.ended
+      expect(entries).toMatchObject([{ kind: 'input_transcription', model: 'whisper-1', estimated: false }])
+      expect(entries[0]).toHaveProperty('sessionModel', undefined)
+      expect(call.log.model).toBe('whisper-1')
+    })
+
+    it('is recorded without a model where neither side has named one', async () => {
+      const { client, entries, upstream } = await sessions.open(TRANSCRIBING)
+      upstream.send(TRANSCRIBED)
+      await client.count(1)
+      expect(entries).toMatchObject([{ kind: 'input_transcription', units: { seconds: 2 } }])
+      expect(entries[0]).toHaveProperty('model', undefined)
+    })
+
+    it('is recorded for the model as the client has named it, where the channel has another name', async () => {
+      const { client, entries, upstream } = await sessions.open({
+        ...TRANSCRIBING,
+        opening: { ...TRANSCRIBING.opening, modelMap: { ours: 'whisper-1' } },
+      })
+      client.send(settingsWith('ours', 'session.update'))
+      await upstream.count(1)
+      expect(upstream.events()).toEqual([settingsWith('whisper-1', 'session.update')])
+      upstream.send(settingsWith('whisper-1'))
+      upstream.send(TRANSCRIBED)
+      await client.count(2)
+      expect(client.events()[0]).toEqual(settingsWith('ours'))
+      expect(entries).toMatchObject([{ model: 'ours' }])
+    })
+
+    it('is waited for when the gateway drains', async () => {
+      const { client, entries, session, upstream } = await sessions.open(TRANSCRIBING)
+      upstream.send(settingsWith('whisper-1'))
+      upstream.send(committed('item_1'))
+      await client.count(2)
+      session.finish()
+      upstream.send(TRANSCRIBED)
+      expect(await client.closed).toMatchObject({ code: 1001 })
+      await session.ended
+      expect(entries).toMatchObject([{ estimated: false, units: { seconds: 2 } }])
+      expect(client.events().at(-1)).toEqual(
+        expect.objectContaining({ type: expect.stringMatching(/completed|error/) }),
+      )
     })
 
     it.each<[string, (socket: TestSession['client']['socket']) => void]>([

@@ -8,6 +8,7 @@ import {
   type ClientEventLimits,
   isEventRefusal,
 } from '../dialects/realtime/client-events.js'
+import { TranscriptionModelNames } from '../dialects/realtime/transcription-session.js'
 import { RealtimeTranslator } from '../dialects/realtime/translator.js'
 import type { RealtimeUpstream } from '../providers/contract.js'
 import { SessionClose, SessionTimers } from './session-close.js'
@@ -31,6 +32,7 @@ class UpstreamEvents {
     private readonly context: SessionContext,
     private readonly translator: RealtimeTranslator,
     private readonly usage: SessionUsage,
+    private readonly modelNames: TranscriptionModelNames,
   ) {}
 
   /**
@@ -51,9 +53,10 @@ class UpstreamEvents {
   private record(message: Buffer, scan: FrameScan): Buffer {
     const type = scan.type()?.type ?? ''
     const kind = billedKind(type)
-    if (kind === undefined) this.usage.onEvent(type, message, scan)
-    else this.usage.recordEvent(kind, message)
-    return mayReportError(type) ? this.withoutSecrets(message, type) : message
+    const event = this.modelNames.toClient(type, message)
+    if (kind === undefined) this.usage.onEvent(type, event, scan)
+    else this.usage.recordEvent(kind, event)
+    return mayReportError(type) ? this.withoutSecrets(event, type) : event
   }
 
   /** The same message, unless the text of its error shows a secret. */
@@ -106,6 +109,7 @@ export class RealtimeSession {
   private readonly client: SocketSide
   private readonly upstream: SocketSide
   private readonly translator: RealtimeTranslator
+  private readonly modelNames: TranscriptionModelNames
   private readonly usage: SessionUsage
   private readonly upstreamEvents: UpstreamEvents
   private readonly queue: MessageQueue
@@ -123,19 +127,21 @@ export class RealtimeSession {
     { socket, dialect }: RealtimeUpstream,
     private readonly context: SessionContext,
   ) {
-    const { limits, clientDialect, model } = context
+    const { limits, clientDialect, kind, model, modelMap } = context
     this.client = new SocketSide(client, limits.realtimePauseBytes)
     this.upstream = new SocketSide(socket, limits.realtimePauseBytes)
     this.translator = new RealtimeTranslator({ client: clientDialect, upstream: dialect })
     this.usage = new SessionUsage(context)
-    this.upstreamEvents = new UpstreamEvents(context, this.translator, this.usage)
+    this.modelNames = new TranscriptionModelNames(modelMap)
+    this.upstreamEvents = new UpstreamEvents(context, this.translator, this.usage, this.modelNames)
     this.queue = new MessageQueue(this.client, new EventPace(limits.realtimeEventsPerSecond, limits.realtimeBurstMs), {
       handle: this.onOrdered,
       onFailure: this.onFailure,
       onTooFast: this.onTooFast,
     })
     const mayUse = globMatcher(context.call.caller.models)
-    this.eventLimits = { maximumAudioBytes: limits.realtimeAudioBytes, model, mayUse }
+    const assumedDialect = clientDialect.spoken
+    this.eventLimits = { maximumAudioBytes: limits.realtimeAudioBytes, kind, model, mayUse, assumedDialect }
     this.limitGuard = new SessionLimitGuard(context.call.quota, this.usage)
     this.pingRate = new RateLimit(limits.realtimePingsPerSecond)
     this.closing = new SessionClose(this.client, this.upstream, context, this.onEnding)
@@ -233,10 +239,16 @@ export class RealtimeSession {
     if (decision === 'forward') {
       if (event.type === APPEND) this.usage.append(event.frame.length)
       else this.usage.send(event.type, event.frame)
-      for (const frame of this.translator.toUpstream(event)) this.upstream.send(frame, this.client)
+      for (const frame of this.translator.toUpstream(this.renamed(event))) this.upstream.send(frame, this.client)
     } else if (decision !== 'drop') {
       this.refuse(decision)
     }
+  }
+
+  /** With the upstream's name of the model that transcribes. */
+  private renamed(event: ClientEvent): ClientEvent {
+    const frame = this.modelNames.toUpstream(event.type, event.frame)
+    return frame === event.frame ? event : { ...event, frame }
   }
 
   private refuse(error: RealtimeError): void {

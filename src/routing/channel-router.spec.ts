@@ -382,3 +382,66 @@ describe.each([
     expect(routing.health.stateOf('first')).toBe('open')
   })
 })
+
+describe('A transcription session', () => {
+  const channelOf = async (routing: TestRouting, model: string | undefined, caller: Caller): Promise<string> => {
+    const call = newCall()
+    call.caller = caller
+    const route = routing.router.transcriptionSession(model, caller)
+    return route.attempt(call, { canRetryAfterSend: true }, (_provider, { channelId }) => Promise.resolve(channelId))
+  }
+  const only = (...models: string[]): Caller => ({ keyId: 'narrow', models })
+  const AUDIO = channelEntry('audio', { models: ['whisper-1', 'gpt-4o-transcribe'] })
+  const VOICE = channelEntry('voice', { models: ['gpt-realtime', 'gpt-realtime-whisper'], priority: 1 })
+  const CHAT = channelEntry('chat', { models: ['gpt-4o*', 'my-own'] })
+  const WHISPER = channelEntry('p4', { provider: 'p4' })
+
+  it.each<[string, readonly object[], string | undefined, Caller, string]>([
+    ['without a model, on a channel that serves conversations', [AUDIO, VOICE], undefined, CALLER, 'voice'],
+    ['without such a channel, on one that serves transcription', [WHISPER, AUDIO], undefined, CALLER, 'audio'],
+    ['of a narrow key, on a channel that serves its model', [AUDIO, VOICE], undefined, only('whisper-*'), 'audio'],
+    ['with a model, on the channel that serves it', [AUDIO, VOICE], 'whisper-1', CALLER, 'audio'],
+    ['with a model of sessions alone', [AUDIO, VOICE], 'gpt-realtime-whisper', CALLER, 'voice'],
+    ['with a model of conversations', [AUDIO, VOICE], 'gpt-realtime', CALLER, 'voice'],
+  ])('%s', async (_name, channels, model, caller, channel) => {
+    expect(await channelOf(routingOf({ channels }), model, caller)).toBe(channel)
+  })
+
+  it('is of the class realtime, whatever transcribes', () => {
+    expect(routingOf({ channels: [AUDIO] }).router.transcriptionSession('whisper-1', CALLER).modelClass).toBe(
+      'realtime',
+    )
+  })
+
+  it.each<[readonly object[], string | undefined, Caller, string]>([
+    [[CHAT, WHISPER], undefined, CALLER, 'unknown_model'],
+    [[WHISPER], 'whisper-1', CALLER, 'unknown_model'],
+    [[AUDIO], 'gpt-realtime', CALLER, 'unknown_model'],
+    [[AUDIO], 'no-such', CALLER, 'unknown_model'],
+    [[CHAT], 'gpt-4o', CALLER, 'unknown_model'],
+    [[AUDIO, VOICE], undefined, only('tts-*', 'gpt-4o'), 'forbidden_model'],
+    [[AUDIO, VOICE], undefined, only('gpt-4o-transcribe-diarize'), 'unknown_model'],
+    [[AUDIO, VOICE], 'whisper-1', only('gpt-realtime'), 'forbidden_model'],
+    [[AUDIO], undefined, STRANGER, 'unauthorized'],
+  ])('on %j with the model %s is refused to %j: %s', (channels, model, caller, kind) => {
+    expect(() => routingOf({ channels }).router.transcriptionSession(model, caller)).toThrow(refusal(kind))
+  })
+
+  it('is pointed at where its model is asked for a conversation', () => {
+    const { router } = routingOf({ channels: [AUDIO] })
+    expect(() => router.route('realtime', 'whisper-1', CALLER)).toThrow(
+      refusal('unknown_model', 'intent=transcription'),
+    )
+    expect(() => router.route('realtime', 'gpt-4o', CALLER)).toThrow(/requests\.$/)
+  })
+
+  it('has models of its own, which are listed and serve nothing else', () => {
+    const { router } = routingOf({ channels: [VOICE] })
+    expect(router.models(CALLER)).toContainEqual({
+      id: 'gpt-realtime-whisper',
+      class: 'stt-realtime',
+      providers: ['p1'],
+    })
+    expect(() => router.route('transcription', 'gpt-realtime-whisper', CALLER)).toThrow(refusal('unknown_model'))
+  })
+})

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common'
 import type { ModelRow } from '../config/channel-schema.js'
-import { classServes, type ModelCapability } from '../config/model-classes.js'
+import { classServes, type ModelCapability, servesTranscriptionSession } from '../config/model-classes.js'
 import { ConfigStore } from '../config/config-store.js'
 import type { Caller } from '../core/caller.js'
 import { GatewayError, quoted } from '../core/errors.js'
@@ -69,28 +69,33 @@ export class ChannelRouter extends ProviderRouter {
   }
 
   route<C extends ModelCapability>(capability: C, model: string, caller: Caller): Route<ProviderOf<C>> {
-    if (!this.table.mayUse(caller, model)) {
-      throw new GatewayError('forbidden_model', `This API key has no access to the model ${quoted(model)}.`, {
-        param: 'model',
-      })
-    }
+    if (!this.table.mayUse(caller, model)) throw forbiddenModel(model)
     const { row, own, callers } = this.table.serving(capability, model)
     const usable = caller.bearer === undefined ? own : callers
     if (usable.length === 0 && (own.length + callers.length > 0 || caller.bearer !== undefined)) throw keyNotAccepted()
-    const [first, ...others] = channelOrder(usable, this.health)
+    const [first, ...others] = this.candidates(capability, usable)
     if (first === undefined) throw unknownModel(capability, model, row, this.table.nearest(capability, model, caller))
-    const candidate = (channel: Channel): Candidate<ProviderOf<C>> => ({
-      channel,
-      provider: this.registry.find(channel.provider)[capability] as ProviderOf<C>,
-    })
     return new RoutedRequest(
-      classOn(first, row),
+      classOn(first.channel, row),
       model,
-      [candidate(first), ...others.map(candidate)],
+      [first, ...others],
       this.health,
       this.budget,
       THINKING_CAPABILITIES.has(capability) ? row?.reasons : false,
     )
+  }
+
+  transcriptionSession(model: string | undefined, caller: Caller): Route<ProviderOf<'realtime'>> {
+    if (model !== undefined && !this.table.mayUse(caller, model)) throw forbiddenModel(model)
+    if (model === undefined && !this.table.mayTranscribe(caller)) {
+      throw new GatewayError('forbidden_model', 'This API key has no access to any model for transcription sessions.')
+    }
+    const { row, own, callers } = this.table.transcribing(model, caller)
+    const usable = caller.bearer === undefined ? own : callers
+    if (usable.length === 0 && (own.length + callers.length > 0 || caller.bearer !== undefined)) throw keyNotAccepted()
+    const [first, ...others] = this.candidates('realtime', usable)
+    if (first === undefined) throw noTranscriptionSession(model, row)
+    return new RoutedRequest('realtime', model ?? '', [first, ...others], this.health, this.budget, false)
   }
 
   videoChannels(caller: Caller): readonly PinnedRoute<ProviderOf<'video'>>[] {
@@ -105,10 +110,7 @@ export class ChannelRouter extends ProviderRouter {
     const able = this.table.channels.filter(({ provider }) => this.registry.find(provider).document !== undefined)
     const usable = able.filter((channel) => acceptsCaller(channel, caller))
     if (usable.length === 0 && caller.bearer !== undefined) throw keyNotAccepted()
-    const [first, ...others] = channelOrder(usable, this.health).map((channel) => ({
-      channel,
-      provider: this.registry.find(channel.provider).document as ProviderOf<'document'>,
-    }))
+    const [first, ...others] = this.candidates('document', usable)
     if (first === undefined && able.length > 0) throw keyNotAccepted()
     if (first === undefined) return undefined
     return new RoutedRequest(classOn(first.channel, undefined), '', [first, ...others], this.health, this.budget, false)
@@ -116,6 +118,16 @@ export class ChannelRouter extends ProviderRouter {
 
   models(caller: Caller): readonly ListedModel[] {
     return this.table.listed(caller)
+  }
+
+  private candidates<C extends Capability>(
+    capability: C,
+    usable: readonly Channel[],
+  ): readonly Candidate<ProviderOf<C>>[] {
+    return channelOrder(usable, this.health).map((channel) => ({
+      channel,
+      provider: this.registry.find(channel.provider)[capability] as ProviderOf<C>,
+    }))
   }
 
   private pinnedRoutes<C extends Capability>(capability: C, caller: Caller): readonly PinnedRoute<ProviderOf<C>>[] {
@@ -136,16 +148,34 @@ export class ChannelRouter extends ProviderRouter {
 
 const keyNotAccepted = (): GatewayError => new GatewayError('unauthorized', 'The API key is not valid for this model.')
 
+const forbiddenModel = (model: string): GatewayError =>
+  new GatewayError('forbidden_model', `This API key has no access to the model ${quoted(model)}.`, { param: 'model' })
+
+function noTranscriptionSession(model: string | undefined, row: ModelRow | undefined): GatewayError {
+  if (model === undefined) {
+    return new GatewayError('unknown_model', 'No channel serves realtime transcription sessions.')
+  }
+  const message =
+    row === undefined || servesTranscriptionSession(row.class)
+      ? `The model ${quoted(model)} does not exist or is not served here.`
+      : `The model ${quoted(model)} does not serve transcription sessions.`
+  return new GatewayError('unknown_model', message, { param: 'model' })
+}
+
 function unknownModel(
   capability: ModelCapability,
   model: string,
   row: ModelRow | undefined,
   nearest: string | undefined,
 ): GatewayError {
-  const problem =
-    row === undefined || classServes(row.class, capability)
-      ? `The model ${quoted(model)} does not exist or is not served here.`
-      : `The model ${quoted(model)} does not serve ${capability} requests.`
+  const isOfOtherClass = row !== undefined && !classServes(row.class, capability)
+  const hint =
+    isOfOtherClass && capability === 'realtime' && servesTranscriptionSession(row.class)
+      ? " Open a transcription session with 'intent=transcription' in the query."
+      : ''
+  const problem = isOfOtherClass
+    ? `The model ${quoted(model)} does not serve ${capability} requests.${hint}`
+    : `The model ${quoted(model)} does not exist or is not served here.`
   const guess = nearest === undefined ? '' : ` Did you mean ${quoted(nearest)}?`
   return new GatewayError('unknown_model', `${problem}${guess} ${OTHER_MODELS}`, { param: 'model' })
 }

@@ -1,5 +1,5 @@
 import type { ModelRow } from '../config/channel-schema.js'
-import { classServes, type ModelClass } from '../config/model-classes.js'
+import { classServes, type ModelClass, servesTranscriptionSession } from '../config/model-classes.js'
 import { nearestName } from '../config/nearest-name.js'
 import type { GatewayConfig } from '../config/settings.js'
 import { type Caller, globMatcher } from '../core/caller.js'
@@ -140,6 +140,34 @@ export class RoutingTable {
     return serving
   }
 
+  /**
+   * The channels that open transcription sessions with a model, or with any that the caller may use: of these the ones
+   * that serve conversations as well, where there are such, as only they are sure to have realtime sockets.
+   */
+  transcribing(model: string | undefined, caller: Caller): Serving {
+    const able = this.channels.filter(({ provider }) => this.registry.find(provider).realtime !== undefined)
+    if (model !== undefined) {
+      const row = this.catalogue.find(model)
+      const serving = able.filter((channel) => channel.serves(model, row) && transcribes(channel, row))
+      return servingOf(row, serving)
+    }
+    const rows = [...this.catalogue.rows, ...this.rowsOfPlainGlobs()]
+    const sessionRows = rows.filter(({ class: modelClass }) => servesTranscriptionSession(modelClass))
+    const usable = able.filter((channel) =>
+      sessionRows.some((row) => channel.serves(row.id, row) && this.mayUse(caller, row.id)),
+    )
+    const conversing = usable.filter((channel) =>
+      sessionRows.some((row) => row.class === 'realtime' && channel.serves(row.id, row)),
+    )
+    return servingOf(undefined, conversing.length > 0 ? conversing : usable)
+  }
+
+  /** Whether some model for transcription sessions is open to the caller, wherever it is served. */
+  mayTranscribe(caller: Caller): boolean {
+    const rows = [...this.catalogue.rows, ...this.rowsOfPlainGlobs()]
+    return rows.some((row) => servesTranscriptionSession(row.class) && this.mayUse(caller, row.id))
+  }
+
   mayUse({ models }: Caller, model: string): boolean {
     if (models === undefined) return true
     const known = this.access.get(models)
@@ -194,15 +222,17 @@ export class RoutingTable {
         classServes(classOn(channel, row), capability) &&
         this.registry.find(channel.provider)[capability] !== undefined,
     )
-    return { row, own: able.filter((channel) => !wantsCallersKey(channel)), callers: able.filter(wantsCallersKey) }
+    return servingOf(row, able)
   }
 
   private isServed(channel: Channel, model: string, row: ModelRow | undefined, caller: Caller): boolean {
     const capabilities = this.registry.find(channel.provider)
     const modelClass = classOn(channel, row)
-    const capable = (Object.keys(capabilities) as Capability[]).some(
-      (capability) => capabilities[capability] !== undefined && classServes(modelClass, capability),
-    )
+    const capable =
+      (Object.keys(capabilities) as Capability[]).some(
+        (capability) => capabilities[capability] !== undefined && classServes(modelClass, capability),
+      ) ||
+      (capabilities.realtime !== undefined && servesTranscriptionSession(modelClass))
     return capable && channel.serves(model, row) && acceptsCaller(channel, caller)
   }
 
@@ -219,6 +249,15 @@ export class RoutingTable {
     return [...rows.values()]
   }
 }
+
+const transcribes = (channel: Channel, row: ModelRow | undefined): boolean =>
+  servesTranscriptionSession(classOn(channel, row))
+
+const servingOf = (row: ModelRow | undefined, able: readonly Channel[]): Serving => ({
+  row,
+  own: able.filter((channel) => !wantsCallersKey(channel)),
+  callers: able.filter(wantsCallersKey),
+})
 
 const wantsCallersKey = ({ config }: Channel): boolean => config.credentials.kind === 'caller'
 

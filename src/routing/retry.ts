@@ -175,7 +175,7 @@ export class RoutedRequest<Provider> implements Route<Provider> {
     record: AttemptRecord,
     { canRetryAfterSend: canResend, deadlineAtMs }: AttemptSettings,
   ): AttemptContext {
-    const { credentials, options } = channel.config
+    const { credentials, modelMap, options } = channel.config
     return {
       requestId,
       disconnect,
@@ -187,6 +187,7 @@ export class RoutedRequest<Provider> implements Route<Provider> {
       credentials: credentials.kind === 'own' ? credentials.secret : (caller.bearer ?? ''),
       callersKey: credentials.kind === 'caller',
       upstreamModel: channel.upstreamModel(this.model),
+      modelMap,
       options,
       canResend,
       deadlineAtMs,

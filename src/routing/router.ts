@@ -8,6 +8,7 @@ import type {
   ImageProvider,
   ModelOffer,
   ProviderOf,
+  RealtimeProvider,
   VideoProvider,
 } from '../providers/contract.js'
 
@@ -83,6 +84,11 @@ export interface ListedModel {
  */
 export abstract class ProviderRouter {
   abstract route<C extends ModelCapability>(capability: C, model: string, caller: Caller): Route<ProviderOf<C>>
+  /**
+   * The channels that can open a realtime transcription session: with a model those that serve it, without one those that
+   * serve a model for such sessions which the key may use. Throws as `route` does.
+   */
+  abstract transcriptionSession(model: string | undefined, caller: Caller): Route<RealtimeProvider>
   /** Every video channel that accepts the caller, whatever the model, best first. Never throws. */
   abstract videoChannels(caller: Caller): readonly PinnedRoute<VideoProvider>[]
   /** The same for image tasks, which have no model. */

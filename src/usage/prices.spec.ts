@@ -93,6 +93,8 @@ describe('The example’s price table', () => {
     'stt-standard': [{ audioSeconds: 5.5 }],
     'stt-generation': HEARD,
     'stt-diarize': HEARD,
+    // Only sessions serve them, whose transcriptions have rows of their own.
+    'stt-realtime': [],
     chat: [TOKENS],
     'chat-audio': [AUDIO_TOKENS],
     messages: [{ ...TOKENS, cacheWriteTokens: 3, cacheWriteHourTokens: 1 }],

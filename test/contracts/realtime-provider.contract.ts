@@ -3,7 +3,17 @@ import type { RealtimeSimulator } from '@multi-model-gateway/sandbox/realtime/re
 import type { SocketFault } from '@multi-model-gateway/sandbox/server/websocket-protocol.js'
 import { errorOf, startGateway, TEST_KEY, type TestGateway } from '../support/gateway.js'
 import { closeAfterEach } from '../support/lab-lifetime.js'
-import { RealtimeProbe, textIn, typesOf, type RealtimeEvent } from '../support/realtime-probe.js'
+import {
+  appendAudio,
+  RealtimeProbe,
+  TRANSCRIPTION,
+  TRANSCRIPTION_PATH,
+  transcriptionEvent,
+  transcriptionUpdate,
+  textIn,
+  typesOf,
+  type RealtimeEvent,
+} from '../support/realtime-probe.js'
 
 /** One provider of realtime sessions: how its simulator is started, and how a channel leads there. */
 export interface RealtimePlan {
@@ -21,6 +31,8 @@ interface Lab {
   /** The same as `upstream` where there is one channel only. */
   readonly second: RealtimeSimulator
   readonly connect: () => Promise<RealtimeProbe>
+  /** Opens a transcription session, without a model in the query. */
+  readonly connectTranscription: () => Promise<RealtimeProbe>
   /** The refusal of an upgrade, as its caller reads it. */
   readonly refused: () => Promise<{ readonly status: number; readonly body: string }>
 }
@@ -66,6 +78,7 @@ export function realtimeProviderContract(name: string, plan: RealtimePlan): void
         upstream,
         second,
         connect: async () => opened(await RealtimeProbe.open(options)),
+        connectTranscription: async () => opened(await RealtimeProbe.open({ ...options, path: TRANSCRIPTION_PATH })),
         refused: async () => {
           const answer = await RealtimeProbe.refused(options)
           exposed.push(JSON.stringify(answer))
@@ -92,6 +105,36 @@ export function realtimeProviderContract(name: string, plan: RealtimePlan): void
       expect(typesOf(events)).toEqual(expect.arrayContaining(['session.created', text]))
       expect(events.at(-1)).toMatchObject({ response: { status: 'completed', usage: expect.any(Object) } })
       expect(upstream.violations).toEqual([])
+    })
+
+    it('opens a transcription session, which writes down what it hears and says what that took', async () => {
+      const { connectTranscription, gateway, upstream } = await startLab()
+      const probe = await connectTranscription()
+      await probe.next(transcriptionEvent(plan.dialect, 'created'))
+      probe.send(transcriptionUpdate(plan.dialect, 'gpt-4o-transcribe'))
+      await probe.next(transcriptionEvent(plan.dialect, 'updated'))
+      appendAudio(probe, Buffer.alloc(48_000, 1))
+      probe.send({ type: 'input_audio_buffer.commit' })
+      const events = await probe.until(`${TRANSCRIPTION}.completed`)
+      exposed.push(JSON.stringify(events))
+      expect(events.at(-1)).toMatchObject({ transcript: expect.any(String), usage: { type: 'tokens' } })
+      expect(upstream.violations).toEqual([])
+      await probe.close()
+      await gateway.close()
+      expect(gateway.logText()).toContain('"kind":"input_transcription","units":{"total_tokens":')
+    })
+
+    it('passes on that a transcription has failed, and bills nothing for it', async () => {
+      const { connectTranscription, gateway } = await startLab()
+      const probe = await connectTranscription()
+      const { type, session } = transcriptionUpdate(plan.dialect, 'whisper-1')
+      probe.send(JSON.stringify({ type, session }).replace('"whisper-1"', '"whisper-1","prompt":"#fail"'))
+      appendAudio(probe, Buffer.alloc(48_000, 1))
+      probe.send({ type: 'input_audio_buffer.commit' })
+      expect(await probe.next(`${TRANSCRIPTION}.failed`)).toMatchObject({ error: { code: 'audio_unintelligible' } })
+      await probe.close()
+      await gateway.close()
+      expect(gateway.logText()).not.toContain('"kind":"input_transcription"')
     })
 
     it('says in its log line which channel served it, and what it took', async () => {

@@ -21,14 +21,31 @@ import { startGateway, TEST_KEY, type TestGateway } from '../support/gateway.js'
 import { closeAfterEach, shareLab } from '../support/lab-lifetime.js'
 import { type P1Gateway, startP1Gateway, UPSTREAM_KEY } from '../support/provider-gateways.js'
 import { startTlsProxy } from '../support/proxies.js'
-import { appendAudio, audioOf, type RealtimeEvent, RealtimeProbe, spoken, typesOf } from '../support/realtime-probe.js'
+import {
+  appendAudio,
+  audioOf,
+  type RealtimeEvent,
+  RealtimeProbe,
+  spoken,
+  TRANSCRIPTION,
+  TRANSCRIPTION_PATH,
+  transcriptionEvent,
+  transcriptionUpdate,
+  typesOf,
+} from '../support/realtime-probe.js'
 import {
   connectRealtime,
   REALTIME_UPSTREAM_KEY,
   realtimeChannel,
   startRealtimeLab,
 } from '../support/realtime-upstream.js'
-import { openai4Client, openai6Client, plainClient, type RealtimeClient } from '../support/sdk-clients.js'
+import {
+  openai4Client,
+  openai6Client,
+  plainClient,
+  type RealtimeClient,
+  transcriptionClient,
+} from '../support/sdk-clients.js'
 import { dataDirectory } from '../support/stores.js'
 import { EXAMPLE_PRICES, recordsOf, recordWhere, type ShownRecord } from '../support/usage-lab.js'
 
@@ -192,6 +209,179 @@ describe('realtime session', () => {
       client.close()
       await once(client.socket, 'close')
     })
+  })
+})
+
+describe('realtime transcription', () => {
+  const opened = closeAfterEach()
+  const DIALECTS = ['ga', 'beta'] as const
+  const COMBINATIONS = DIALECTS.flatMap((client) => DIALECTS.map((upstream) => [client, upstream] as const))
+
+  interface Lab {
+    readonly gateway: TestGateway
+    readonly simulator: RealtimeSimulator
+    readonly open: (options?: { path?: string; key?: string; dialect?: RealtimeDialect }) => Promise<RealtimeProbe>
+  }
+
+  async function start(realtimeDialect: RealtimeDialect, sections: object = {}, channel: object = {}): Promise<Lab> {
+    const simulator = opened(await startRealtimeSimulator({ apiKey: REALTIME_UPSTREAM_KEY, dialect: realtimeDialect }))
+    const directory = await dataDirectory()
+    opened({ close: () => rm(directory, { recursive: true }) })
+    const gateway = opened(
+      await startGateway({
+        channels: [realtimeChannel(simulator, { options: { realtimeDialect }, ...channel })],
+        keys: [
+          { id: 'test', key: TEST_KEY },
+          { id: 'narrow', key: 'narrow-key', models: ['whisper-1'] },
+          { id: 'limited', key: 'limited-key', limits: { audioSecondsPerMinute: 3 } },
+        ],
+        sections: { usage: { store: true }, prices: EXAMPLE_PRICES, ...sections },
+        dataDirectory: directory,
+      }),
+    )
+    const url = gateway.url.replace('http', 'ws')
+    return {
+      gateway,
+      simulator,
+      open: async ({ path = TRANSCRIPTION_PATH, key = TEST_KEY, dialect } = {}) =>
+        opened(
+          await RealtimeProbe.open({
+            ...{ url, path, key },
+            ...(dialect === 'beta' ? { headers: { 'openai-beta': 'realtime=v1' } } : {}),
+          }),
+        ),
+    }
+  }
+
+  /** Two seconds, committed by the client. */
+  function speak(probe: { send(event: RealtimeEvent): void }): void {
+    for (let pieces = 0; pieces < 20; pieces++) {
+      probe.send({ type: 'input_audio_buffer.append', audio: Buffer.alloc(4800, 1).toString('base64') })
+    }
+    probe.send({ type: 'input_audio_buffer.commit' })
+  }
+
+  const transcriptions = async (gateway: TestGateway): Promise<readonly ShownRecord[]> => {
+    await recordWhere(gateway, ({ kind }) => kind === 'request')
+    return (await recordsOf(gateway)).filter(({ kind }) => kind === 'input_transcription')
+  }
+
+  it.each(COMBINATIONS)(
+    'of a client of %s at an upstream of %s writes down what is said',
+    async (dialect, upstream) => {
+      const { gateway, open, simulator } = await start(upstream)
+      const probe = await open({ dialect })
+      // A client of GA has not shown its dialect yet, and gets both.
+      const created = await probe.next(transcriptionEvent(dialect, 'created'))
+      const keys = { ga: { type: 'transcription', audio: expect.anything() }, beta: { input_audio_format: 'pcm16' } }
+      expect(created['session']).toMatchObject(keys[dialect])
+      probe.send(transcriptionUpdate(dialect, 'gpt-4o-transcribe'))
+      const updated = await probe.next(transcriptionEvent(dialect, 'updated'))
+      expect(updated['session']).toMatchObject({ object: 'realtime.transcription_session', ...keys[dialect] })
+      expect(Object.keys(updated['session'] as object)).not.toContain(dialect === 'ga' ? 'input_audio_format' : 'audio')
+      speak(probe)
+      const events = await probe.until(`${TRANSCRIPTION}.completed`)
+      const item = dialect === 'ga' ? 'conversation.item.added' : 'conversation.item.created'
+      expect(typesOf(events)).toEqual(
+        expect.arrayContaining(['input_audio_buffer.committed', item, `${TRANSCRIPTION}.delta`]),
+      )
+      const { usage } = events.at(-1) as { usage: Record<string, number> }
+      probe.socket.close()
+      await probe.closed
+      const reported = Object.fromEntries(Object.entries(usage).filter(([name]) => name !== 'type'))
+      expect(await transcriptions(gateway)).toMatchObject([
+        { model: 'gpt-4o-transcribe', reported, units: { audio_input_tokens: 20 }, pricing: 'priced', outcome: 'ok' },
+      ])
+      expect((await recordWhere(gateway, ({ kind }) => kind === 'request')).model).toBe('gpt-4o-transcribe')
+      expect(simulator.violations).toEqual([])
+    },
+  )
+
+  it.each(COMBINATIONS)('is open to the SDK of %s at an upstream of %s', async (dialect, upstream) => {
+    const { gateway } = await start(upstream)
+    const { url } = opened(await startTlsProxy(gateway.url))
+    const client = transcriptionClient(dialect, url, 'mine')
+    const heard = new Promise<Record<string, unknown>>((resolve, reject) => {
+      client.onEvent((event) => {
+        const { type } = event as { type: string }
+        if (type === transcriptionEvent(dialect, 'created')) client.send(transcriptionUpdate(dialect, 'whisper-1'))
+        if (type === transcriptionEvent(dialect, 'updated')) speak(client)
+        if (type === `${TRANSCRIPTION}.completed`) resolve(event as Record<string, unknown>)
+        if (type === 'error') reject(new Error(JSON.stringify(event)))
+      })
+    })
+    expect(await heard).toMatchObject({ usage: { type: 'duration', seconds: 2 } })
+    client.close()
+  })
+
+  it.each(COMBINATIONS)('of a client of %s at an upstream of %s never answers', async (dialect, upstream) => {
+    const { open, simulator } = await start(upstream)
+    const probe = await open({ dialect })
+    probe.send(transcriptionUpdate(dialect, 'whisper-1'))
+    await probe.next(transcriptionEvent(dialect, 'updated'))
+    const conversation = dialect === 'ga' ? { type: 'realtime' } : { voice: 'alloy' }
+    for (const event of [{ type: 'response.create' }, { type: 'session.update', session: conversation }]) {
+      probe.send({ ...event, event_id: 'ev_1' })
+      expect(await probe.next('error')).toMatchObject({ error: { code: 'invalid_session_type', event_id: 'ev_1' } })
+    }
+    const received = simulator.recordOf(simulator.lastSession).receivedEvents.map(({ type }) => type)
+    expect(received).toEqual([upstream === 'ga' ? 'session.update' : 'transcription_session.update'])
+  })
+
+  it('names only models that its key may use', async () => {
+    const { open } = await start('ga')
+    const probe = await open({ key: 'narrow-key' })
+    probe.send(transcriptionUpdate('ga', 'gpt-4o-transcribe'))
+    expect(await probe.next('error')).toMatchObject({
+      error: { code: 'model_not_allowed', param: 'session.audio.input.transcription.model' },
+    })
+    probe.send(transcriptionUpdate('ga', 'whisper-1'))
+    await probe.next('session.updated')
+  })
+
+  it('calls a model as its channel does, and shows, and records, the client’s own name', async () => {
+    const channel = { models: ['whisper-1', 'gpt-realtime'], modelMap: { ours: 'whisper-1' } }
+    const { gateway, open } = await start('ga', {}, channel)
+    const probe = await open({ dialect: 'beta' })
+    probe.send(transcriptionUpdate('beta', 'ours'))
+    expect(await probe.next('transcription_session.updated')).toMatchObject({
+      session: { input_audio_transcription: { model: 'ours' } },
+    })
+    speak(probe)
+    await probe.next(`${TRANSCRIPTION}.completed`)
+    await probe.close()
+    expect(await transcriptions(gateway)).toMatchObject([{ model: 'ours', units: { audio_seconds: 2 } }])
+  })
+
+  it.each([
+    ['gpt-4o-transcribe', 'tokens'],
+    ['whisper-1', 'duration'],
+  ])('takes its audio from the limits of the key (%s, billed by %s)', async (model) => {
+    const { open } = await start('ga')
+    const probe = await open({ key: 'limited-key' })
+    probe.send(transcriptionUpdate('ga', model))
+    await probe.next('session.updated')
+    for (let turns = 0; turns < 2; turns++) {
+      speak(probe)
+      await probe.next(`${TRANSCRIPTION}.completed`)
+    }
+    probe.send({ type: 'input_audio_buffer.append', audio: 'AAAA' })
+    expect(await probe.next('error')).toMatchObject({ error: { code: 'rate_limit_exceeded' } })
+  })
+
+  it.each([
+    ['ga', 'response.output_text.delta'],
+    ['beta', 'response.text.delta'],
+  ])('clients that show nothing are of the dialect that the settings assume: %s', async (assumed, delta) => {
+    const { open } = await start('ga', { server: { realtimeClientDialect: assumed } })
+    const probe = await open({ path: '/v1/realtime?model=gpt-realtime' })
+    const { session } = await probe.next('session.created')
+    expect('modalities' in (session as object)).toBe(assumed === 'beta')
+    const item = { type: 'message', role: 'user', content: [{ type: 'input_text', text: '#words=2' }] }
+    probe.send({ type: 'conversation.item.create', item })
+    const audio = delta.replace('text', 'audio_transcript')
+    probe.send({ type: 'response.create' })
+    expect(typesOf(await probe.until('response.done'))).toContain(audio)
   })
 })
 

@@ -128,6 +128,41 @@ describe('realtime upgrade', () => {
         path('?model=gpt-realtime&call_id=rtc_1'),
         { status: 400, code: 'unsupported_value', param: 'call_id' },
       ],
+      [
+        'for a transcription by no model of that name',
+        path('?intent=transcription&model=no-such-model'),
+        { ...BAD_MODEL, status: 404, code: 'model_not_found' },
+      ],
+      [
+        'for a transcription by a model that cannot',
+        path('?intent=transcription&model=tts-1'),
+        { ...BAD_MODEL, status: 404, code: 'model_not_found' },
+      ],
+      [
+        'for a transcription by an empty name',
+        path('?intent=transcription&model='),
+        { ...BAD_MODEL, code: 'empty_string' },
+      ],
+      [
+        'for a transcription within a telephone call',
+        path('?intent=transcription&call_id=rtc_1'),
+        { status: 400, code: 'unsupported_value', param: 'call_id' },
+      ],
+      [
+        'for a transcription with a key that may use no model for it',
+        { path: '/v1/realtime?intent=transcription', headers: { authorization: 'Bearer narrow-key' } },
+        { status: 403, type: 'permission_error', code: 'model_not_allowed' },
+      ],
+      [
+        'for a transcription by a model the key may not use',
+        { path: '/v1/realtime?intent=transcription&model=whisper-1', headers: { authorization: 'Bearer narrow-key' } },
+        { ...BAD_MODEL, status: 403, type: 'permission_error', code: 'model_not_allowed' },
+      ],
+      [
+        'to a model that only transcription sessions have',
+        path('?model=whisper-1'),
+        { ...BAD_MODEL, status: 404, code: 'model_not_found' },
+      ],
       ['to an unknown model', path('?model=no-such-model'), { ...BAD_MODEL, status: 404, code: 'model_not_found' }],
       ['to a model of chat', path('?model=gpt-4o'), { ...BAD_MODEL, status: 404, code: 'model_not_found' }],
       [
@@ -320,14 +355,13 @@ describe('realtime connections', () => {
   describe('the upstream', () => {
     it('gets the model it knows, what it knows of the query, the key of its channel, and nothing else of the caller', async () => {
       const { gateway, upstream } = await start({}, { modelMap: { 'gpt-realtime': 'their/realtime' } })
-      const query =
-        'intent=transcription&x=%C3%BC&api_key=canary-1&accessToken=canary-2&x-api-key=canary-3&max_tokens=5'
+      const query = 'intent=conversation&x=%C3%BC&api_key=canary-1&accessToken=canary-2&x-api-key=canary-3&max_tokens=5'
       const headers = { 'sec-websocket-protocol': 'realtime', 'openai-organization': 'org-canary', cookie: 'a=canary' }
       const socket = await sendUpgrade(gateway.url, { path: `${REALTIME_PATH}&${query}`, headers })
       await headOf(socket)
       socket.destroy()
       const [request] = upstream.requests
-      expect(request?.url).toBe('/v1/realtime?model=their%2Frealtime&intent=transcription')
+      expect(request?.url).toBe('/v1/realtime?model=their%2Frealtime&intent=conversation')
       expect(request?.headers).toEqual({
         authorization: `Bearer ${REALTIME_UPSTREAM_KEY}`,
         connection: 'Upgrade',
@@ -337,6 +371,18 @@ describe('realtime connections', () => {
         upgrade: 'websocket',
       })
     })
+
+    it.each(['', '&model=whisper-1', '&model=gpt-realtime-whisper', '&model=gpt-realtime'])(
+      'of a transcription session (intent=transcription%s) gets no model, as P1 refuses one',
+      async (model) => {
+        const { gateway, upstream } = await start({}, { modelMap: { 'whisper-1': 'their-whisper' } })
+        const path = `/v1/realtime?intent=Transcription${model}&x=1`
+        const socket = await sendUpgrade(gateway.url, { path })
+        expect((await headOf(socket)).status).toBe(101)
+        socket.destroy()
+        expect(upstream.requests.map(({ url }) => url)).toEqual(['/v1/realtime?intent=transcription'])
+      },
+    )
 
     it.each([
       ['beta', 'realtime=v1'],

@@ -7,7 +7,7 @@ import { HttpAdapterHost } from '@nestjs/core'
 import type { Application } from 'express'
 import { createApplication, openApiDocument } from '../../src/app/create-app.js'
 import { billable, ENDPOINTS } from '../../src/app/capabilities.js'
-import { classServes, MODEL_CLASS_NAMES } from '../../src/config/model-classes.js'
+import { classServes, MODEL_CLASS_NAMES, servesTranscriptionSession } from '../../src/config/model-classes.js'
 import type { Dialect, EndpointSpec } from '../../src/core/endpoint.js'
 import { createLogging } from '../../src/observability/logger.js'
 import { routesOf } from '../../src/observability/routes.js'
@@ -139,9 +139,10 @@ describe('The README', () => {
 
 describe('Every class of models', () => {
   it.each(MODEL_CLASS_NAMES)('is named, or priced, by an endpoint that is billed: %s', (modelClass) => {
+    const serves = (capability: string): boolean =>
+      classServes(modelClass, capability) || (capability === 'realtime' && servesTranscriptionSession(modelClass))
     const billed = ENDPOINTS.endpoints.filter(
-      ({ billing, capability }) =>
-        billing !== 'none' && (classServes(modelClass, capability) || billing.usageClass === modelClass),
+      ({ billing, capability }) => billing !== 'none' && (serves(capability) || billing.usageClass === modelClass),
     )
     expect(billed).not.toEqual([])
   })

@@ -19,6 +19,8 @@ export interface ProbeOptions {
   readonly url: string
   readonly key?: string
   readonly model?: string
+  /** In the place of the path with the model. */
+  readonly path?: string
   /** More query parameters, with a leading `&`. */
   readonly query?: string
   readonly headers?: Readonly<Record<string, string>>
@@ -126,11 +128,12 @@ function dial({
   key = 'test-key',
   model = 'gpt-realtime',
   query = '',
+  path = `/v1/realtime?model=${model}${query}`,
   headers,
   protocols,
   handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS,
 }: ProbeOptions): WebSocket {
-  return new WebSocket(`${url}/v1/realtime?model=${model}${query}`, protocols === undefined ? [] : [...protocols], {
+  return new WebSocket(`${url}${path}`, protocols === undefined ? [] : [...protocols], {
     headers: { authorization: `Bearer ${key}`, ...headers },
     perMessageDeflate: false,
     handshakeTimeout: handshakeTimeoutMs,
@@ -216,6 +219,27 @@ export class SessionUpdateLab extends RealtimeSimulatorLab {
 
 export const FRAME_BYTES = 4800
 export const TRANSCRIPTION = 'conversation.item.input_audio_transcription'
+
+export const TRANSCRIPTION_PATH = '/v1/realtime?intent=transcription'
+
+/** The event by which a client of a dialect sets a transcription session, without turn detection, and its answer. */
+export const transcriptionUpdate = (dialect: RealtimeDialect, model: string, more: object = {}): RealtimeEvent =>
+  dialect === 'ga'
+    ? {
+        type: 'session.update',
+        session: {
+          type: 'transcription',
+          audio: { input: { transcription: { model }, turn_detection: null, ...more } },
+        },
+      }
+    : {
+        type: 'transcription_session.update',
+        session: { input_audio_transcription: { model }, turn_detection: null, ...more },
+      }
+
+/** The names of a transcription session's own events. */
+export const transcriptionEvent = (dialect: RealtimeDialect, what: 'created' | 'updated'): string =>
+  dialect === 'ga' ? `session.${what}` : `transcription_session.${what}`
 
 /** A session that is spoken with in audio. */
 export class SpokenTurnLab extends RealtimeSimulatorLab {

@@ -7,7 +7,7 @@ import type { Quota, Reservation } from '../../src/core/quota.js'
 import { RequestContext } from '../../src/core/request-context.js'
 import { type ResponseUsage, UsageRecorder } from '../../src/core/usage-record.js'
 import { ClientDialect, type RealtimeDialect } from '../../src/dialects/realtime/dialect.js'
-import { SessionTraffic } from '../../src/realtime/session-context.js'
+import { type SessionContext, SessionTraffic } from '../../src/realtime/session-context.js'
 import { RealtimeSession } from '../../src/realtime/session.js'
 import type { SessionSocket } from '../../src/realtime/socket.js'
 
@@ -104,6 +104,8 @@ export interface SessionOptions {
   /** `undefined` = not known from the handshake. */
   readonly clientDialect?: RealtimeDialect | undefined
   readonly upstreamDialect?: RealtimeDialect
+  /** What the session was opened for, and with which names of models. */
+  readonly opening?: Partial<Pick<SessionContext, 'kind' | 'model' | 'modelMap'>>
   readonly record?: (entry: ResponseUsage) => void
   /** Answering pings, at the far ends. */
   readonly clientPongs?: boolean
@@ -181,7 +183,10 @@ async function openSession(pairs: SocketPairs, options: SessionOptions): Promise
       recorder: new CollectingRecorder(options.record ?? ((entry) => entries.push(entry))),
       traffic: new SessionTraffic(),
       keyId: 'team-a',
+      kind: 'conversation',
       model: 'gpt-realtime',
+      modelMap: {},
+      ...options.opening,
       channelId: 'p1-main',
       credentials: SECRET,
       logger: { info: () => undefined, warn: (fields: unknown) => void warnings.push(fields) },
@@ -289,7 +294,9 @@ export async function openReservingSession(pairs: SocketPairs): Promise<Reservin
       recorder: new SilentRecorder(),
       traffic: new SessionTraffic(),
       keyId: 'team-a',
+      kind: 'conversation',
       model: 'gpt-realtime',
+      modelMap: {},
       channelId: 'p1-main',
       credentials: SECRET,
       logger: { info: () => undefined, warn: () => undefined },

@@ -77,6 +77,18 @@ export function openai6Client(url: string, requestId: string): RealtimeClient {
   return sdkClient('ga', new OpenAIRealtimeWS({ model: 'gpt-realtime', options: options(requestId) }, api))
 }
 
+/**
+ * The SDKs cannot ask for a transcription session, and always name a model. Their base address can: what they put behind
+ * it becomes a parameter that the gateway does not know.
+ */
+export function transcriptionClient(dialect: RealtimeDialect, url: string, requestId: string): RealtimeClient {
+  const baseURL = `${url}/v1/realtime?intent=transcription&sdk=`
+  const settings = { model: 'gpt-4o-transcribe', options: options(requestId) }
+  return dialect === 'ga'
+    ? sdkClient('ga', new OpenAIRealtimeWS(settings, new OpenAI({ apiKey: TEST_KEY, baseURL })))
+    : sdkClient('beta', new BetaRealtimeWS(settings, new OpenAI4({ apiKey: TEST_KEY, baseURL })))
+}
+
 /** The clients of both SDKs have the same methods; the events are typed, and here they are plain objects. */
 function sdkClient(dialect: RealtimeClient['dialect'], client: BetaRealtimeWS | OpenAIRealtimeWS): RealtimeClient {
   const realtime = client as unknown as {

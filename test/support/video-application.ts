@@ -94,6 +94,7 @@ class StandInRouter extends ProviderRouter {
     return this.channels
   }
 
+  transcriptionSession = absent
   imageChannels = absent
   document = absent
   models = absent

@@ -6,6 +6,7 @@ import { accepted, create, createdItem, refused, update } from '../../../test/su
 import { checkClientEvent, isEventRefusal } from './client-events.js'
 import type { RealtimeDialect } from './dialect.js'
 import { pathToBeta, pathToGa, withMappedParam } from './session-rules.js'
+import { TranscriptionModelNames } from './transcription-session.js'
 
 const STRICT = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 
@@ -527,5 +528,89 @@ describe('An error event', () => {
   ])('without such a field is the very same frame: %s', (text) => {
     const frame = Buffer.from(text)
     expect(withMappedParam(frame, pathToBeta)).toBe(frame)
+  })
+})
+
+describe('In a transcription session', () => {
+  const kind = 'transcription'
+  const OTHER_KIND = 'Passing a realtime session update event to a transcription session is not allowed.'
+
+  it.each<[string, object, string]>([
+    ['a response', { type: 'response.create' }, 'type'],
+    ['a session of another type', { type: 'session.update', session: { type: 'realtime' } }, 'session.type'],
+  ])('a client of GA is refused %s', (_name, event, param) => {
+    const found = refused(JSON.stringify({ ...event, event_id: 'ev_1' }), 'ga', { kind })
+    expect(found).toMatchObject({ code: 'invalid_session_type', param, eventId: 'ev_1' })
+  })
+
+  it.each<[string, object]>([
+    ['a response', { type: 'response.create', response: {} }],
+    ['an update of a conversation', { type: 'session.update', session: { voice: 'alloy' } }],
+  ])('a client of beta is refused %s', (_name, event) => {
+    expect(refused(JSON.stringify(event), 'beta', { kind })).toMatchObject({
+      code: 'invalid_session_type',
+      param: 'type',
+    })
+  })
+
+  it('the refusal of an update is the upstream’s', () => {
+    expect(refused(update('{"type":"realtime"}'), 'ga', { kind }).message).toBe(OTHER_KIND)
+  })
+
+  it.each(['"gpt-realtime"', 'null', '5'])('no model but the one that transcribes can be named: not %s', (model) => {
+    const text = update(`{"type":"transcription","model":${model}}`)
+    expect(refused(text, 'ga', { kind })).toMatchObject({ code: 'invalid_value', param: 'session.model' })
+  })
+
+  it('the model it was opened with may be repeated, and is cut out', () => {
+    const limits = { kind, model: 'whisper-1' } as const
+    const text = update('{"type":"transcription","model":"whisper-1"}')
+    expect(accepted(text, 'ga', limits).toString()).not.toContain('whisper-1')
+    expect(refused(update('{"type":"transcription","model":"gpt-realtime"}'), 'ga', limits).param).toBe('session.model')
+  })
+
+  it('the model that transcribes must be one the key may use', () => {
+    const limits = { kind, mayUse: (model: string) => model === 'whisper-1' } as const
+    const named = (model: string): string =>
+      update(`{"type":"transcription","audio":{"input":{"transcription":{"model":"${model}"}}}}`)
+    expect(accepted(named('whisper-1'), 'ga', limits).toString()).toBe(named('whisper-1'))
+    const param = 'session.audio.input.transcription.model'
+    expect(refused(named('gpt-4o-transcribe'), 'ga', limits)).toMatchObject({ code: 'model_not_allowed', param })
+  })
+
+  it('everything else is as in a conversation', () => {
+    for (const type of ['input_audio_buffer.commit', 'input_audio_buffer.clear', 'response.cancel']) {
+      expect(accepted(JSON.stringify({ type }), 'ga', { kind }).toString()).toBe(`{"type":"${type}"}`)
+    }
+  })
+})
+
+describe('The name of a model that transcribes', () => {
+  const GA =
+    '{"type":"session.update","session":{"type":"transcription","audio":{"input":{"transcription":{"model":"ours","n":1.0}}}}}'
+  const BETA = '{"type":"transcription_session.update","session":{"input_audio_transcription":{"model":"ours"}}}'
+  const typeIn = (text: string): string => (JSON.parse(text) as { type: string }).type
+
+  it.each([GA, BETA])('is the upstream’s for the upstream, and the client’s for the client: %s', (text) => {
+    const names = new TranscriptionModelNames({ ours: 'whisper-1' })
+    const sent = names.toUpstream(typeIn(text), Buffer.from(text)).toString()
+    expect(sent).toBe(text.replace('ours', 'whisper-1'))
+    const answer = sent.replace('.update', '.updated')
+    expect(names.toClient(typeIn(answer), Buffer.from(answer)).toString()).toBe(text.replace('.update', '.updated'))
+  })
+
+  it('is left where the channel has no other, and where the client has used the upstream’s itself', () => {
+    const names = new TranscriptionModelNames({ ours: 'whisper-1' })
+    names.toUpstream('session.update', Buffer.from(GA))
+    const own = Buffer.from(GA.replace('ours', 'whisper-1'))
+    expect(names.toUpstream('session.update', own)).toBe(own)
+    expect(names.toClient('session.updated', own)).toBe(own)
+  })
+
+  it('is looked for in settings alone', () => {
+    const names = new TranscriptionModelNames({ ours: 'whisper-1' })
+    const frame = Buffer.from(GA)
+    expect(names.toUpstream('conversation.item.create', frame)).toBe(frame)
+    expect(names.toClient('response.done', frame)).toBe(frame)
   })
 })

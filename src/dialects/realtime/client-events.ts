@@ -15,7 +15,7 @@ import {
   required,
   text,
 } from '../../core/validation-rules.js'
-import { dialectShownBy, type RealtimeDialect } from './dialect.js'
+import { dialectShownBy, type RealtimeDialect, type SessionKind } from './dialect.js'
 import {
   betaResponse,
   betaSession,
@@ -24,10 +24,10 @@ import {
   gaResponse,
   gaSession,
   checkModel,
-  forbiddenTranscription,
   type ModelHolder,
   refusal,
 } from './session-rules.js'
+import { forbiddenInTranscription, forbiddenTranscription, namesNoModel } from './transcription-session.js'
 
 const MAXIMUM_EVENT_ID_CHARACTERS = 512
 
@@ -178,8 +178,12 @@ export interface ClientEvent {
 export interface ClientEventLimits {
   /** In decoded bytes; absent = 15 MiB. */
   readonly maximumAudioBytes?: number
+  /** What the session was opened for; absent = a conversation. */
+  readonly kind?: SessionKind
   /** The model that the session was opened with; no update may name another. */
-  readonly model?: string
+  readonly model?: string | undefined
+  /** The dialect of a client that has not shown its own; absent = beta. */
+  readonly assumedDialect?: RealtimeDialect
   /** Whether the client's key has access to a model; absent = to every model. */
   readonly mayUse?: (model: string) => boolean
 }
@@ -207,7 +211,7 @@ export const isEventRefusal = (checked: ClientEvent | EventRefusal): checked is 
 
 /**
  * Checks one text frame of a client: the specification's fields and types, and those of the other client events. With
- * an `undefined` dialect it is checked by the dialect that it shows, or as beta. Never throws. An audio append in a
+ * an `undefined` dialect it is checked by the dialect that it shows, or by the assumed one. Never throws. An audio append in a
  * common layout is not parsed.
  */
 export function checkClientEvent(
@@ -255,7 +259,7 @@ function checkParsed(
   const type = fields['type']
   if (typeof type !== 'string') return noType(type, eventId)
   const shows = dialectShownBy(type, fields)
-  const effectiveDialect = dialect ?? shows ?? 'beta'
+  const effectiveDialect = dialect ?? shows ?? limits.assumedDialect ?? 'beta'
   const event = EVENTS[effectiveDialect].get(type)
   if (event === undefined) return unknownType(type, effectiveDialect, eventId)
   const { rules, names } = event
@@ -270,12 +274,27 @@ function checkParsed(
     const { maximumAudioBytes } = limits
     if (decodedLength(audio) > maximumAudioBytes) return tooMuchAudio(maximumAudioBytes, eventId)
   }
-  const holder = MODEL_HOLDERS.get(type)
-  const forbidden = holder && forbiddenTranscription(holder, fields[holder], limits.mayUse, eventId)
-  if (forbidden !== undefined) return forbidden
-  const checked = holder === undefined ? frame : checkModel(frame, holder, fields[holder], limits.model, eventId)
+  const checked = checkModels(frame, type, fields, limits, eventId)
   if (!Buffer.isBuffer(checked)) return checked
   return shows === undefined ? { type, frame: checked } : { type, frame: checked, shows }
+}
+
+/** The frame without a repeated model; a refusal for models, and responses, that the session was not opened for. */
+function checkModels(
+  frame: Buffer,
+  type: string,
+  fields: Fields,
+  { kind, mayUse, model }: ClientEventLimits,
+  eventId: string | null,
+): Buffer | EventRefusal {
+  const holder = MODEL_HOLDERS.get(type)
+  if (holder === undefined) return frame
+  const isTranscription = kind === 'transcription'
+  const forbidden =
+    (isTranscription ? forbiddenInTranscription(type, fields, eventId) : undefined) ??
+    forbiddenTranscription(holder, fields[holder], mayUse, eventId) ??
+    (isTranscription && model === undefined ? namesNoModel(fields[holder], eventId) : undefined)
+  return forbidden ?? checkModel(frame, holder, fields[holder], model, eventId)
 }
 
 const noType = (type: unknown, eventId: string | null): EventRefusal =>

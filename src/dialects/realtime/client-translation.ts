@@ -11,6 +11,7 @@ import {
   type SessionState,
   sessionToGa,
   serverSessionToBeta,
+  typeOfBetaSession,
 } from './session-state.js'
 
 type NameMap = ReadonlyMap<string, string>
@@ -138,7 +139,7 @@ function translateEvent(frame: Buffer, type: string, state: SessionState): Buffe
       return withObject(frame, 'session', (session, event) => {
         const isTranscription = session.text('type') === 'transcription'
         serverSessionToBeta(session, state.session)
-        if (isTranscription && type === 'session.updated') event.setText('type', 'transcription_session.updated')
+        if (isTranscription) event.setText('type', `transcription_${type}`)
       })
     case 'response.created':
     case 'response.done':
@@ -180,11 +181,17 @@ export function eventToGaClient(frame: Buffer, state: SessionState): Buffer[] {
     case 'session.updated':
       return [
         withObject(frame, 'session', (session) => {
-          sessionToGa(session)
+          sessionToGa(session, typeOfBetaSession(session))
         }),
       ]
+    case 'transcription_session.created':
     case 'transcription_session.updated':
-      return [transcriptionUpdated(frame)]
+      return [
+        withObject(frame, 'session', (session, event) => {
+          sessionToGa(session, 'transcription')
+          event.setText('type', type.replace('transcription_', ''))
+        }),
+      ]
     case 'response.created':
     case 'response.done':
       return [withObject(frame, 'response', responseToGa)]
@@ -201,12 +208,6 @@ export function eventToGaClient(frame: Buffer, state: SessionState): Buffer[] {
       return [frame]
   }
 }
-
-const transcriptionUpdated = (frame: Buffer): Buffer =>
-  withObject(frame, 'session', (session, event) => {
-    sessionToGa(session, 'transcription')
-    event.setText('type', 'session.updated')
-  })
 
 /** For a completed item, `done` follows at once; for an item in progress, after `output_item.done`. */
 function itemCreated(frame: Buffer, state: SessionState): Buffer[] {

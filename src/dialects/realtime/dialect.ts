@@ -1,6 +1,9 @@
 import { RawObject } from '../../core/json-object.js'
 import { isRecord } from '../../core/validation-rules.js'
 
+/** What sessions are for: `conversation` has responses of a model, `transcription` only writes down what the client says. */
+export type SessionKind = 'conversation' | 'transcription'
+
 /** `beta`: the specification's event names and session keys. `ga`: those that upstream P1 speaks today. */
 export type RealtimeDialect = 'ga' | 'beta'
 
@@ -26,27 +29,43 @@ interface Handshake {
   readonly betaHeader: string | undefined
   /** What the client offers in `Sec-WebSocket-Protocol`. */
   readonly protocols: readonly string[]
+  /** The dialect of clients that show none; `auto` = the specification's, and `session.created` in both. */
+  readonly assumed?: RealtimeDialect | 'auto'
 }
 
 /**
  * Detects the dialect of a client. The handshake may name beta; otherwise the first event that only one dialect has
- * decides, for good. Until then `dialect` is `undefined` and the client is treated as the specification's.
+ * decides, for good. Until then the client is treated as `assumed` says.
  */
 export class ClientDialect {
-  private constructor(private known: RealtimeDialect | undefined) {}
+  private constructor(
+    private known: RealtimeDialect | undefined,
+    private readonly assumed: RealtimeDialect | 'auto',
+  ) {}
 
-  static ofHandshake({ betaHeader = '', protocols }: Handshake): ClientDialect {
+  static ofHandshake({ betaHeader = '', protocols, assumed = 'auto' }: Handshake): ClientDialect {
     const features = betaHeader.split(',').map((feature) => feature.trim().toLowerCase())
     const isBeta = features.includes(BETA_HEADER_VALUE) || protocols.includes(BETA_PROTOCOL)
-    return new ClientDialect(isBeta ? 'beta' : undefined)
+    return new ClientDialect(isBeta ? 'beta' : undefined, assumed)
   }
 
   static of(dialect: RealtimeDialect): ClientDialect {
-    return new ClientDialect(dialect)
+    return new ClientDialect(dialect, 'auto')
   }
 
+  /** The dialect that the client has shown. */
   get dialect(): RealtimeDialect | undefined {
     return this.known
+  }
+
+  /** The dialect that its events are written in. */
+  get spoken(): RealtimeDialect {
+    return this.known ?? (this.assumed === 'auto' ? 'beta' : this.assumed)
+  }
+
+  /** Whether nothing says yet which dialect the client reads. */
+  get isOpen(): boolean {
+    return this.known === undefined && this.assumed === 'auto'
   }
 
   /** Takes the dialect that an accepted event shows; the first one decides. */

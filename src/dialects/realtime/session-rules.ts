@@ -1,4 +1,3 @@
-import { quoted } from '../../core/errors.js'
 import { RawObject } from '../../core/json-object.js'
 import { FrameScan, splice } from '../../core/json-spans.js'
 import {
@@ -15,7 +14,7 @@ import {
   required,
   text,
 } from '../../core/validation-rules.js'
-import { type AudioSetting, OUTPUT_SETTINGS, SESSION_SETTINGS, transcriptionModelsOf } from './session-state.js'
+import { type AudioSetting, OUTPUT_SETTINGS, SESSION_SETTINGS } from './session-state.js'
 
 /** One setting's path in both dialects. Beta formats are strings: nothing lies below them. */
 interface Paths {
@@ -132,19 +131,6 @@ function withoutModel(frame: Buffer, holder: ModelHolder): Buffer | undefined {
         frame,
         cuts.map(({ start, end, text }) => ({ start: start + offset, end: end + offset, text })),
       )
-}
-
-/** Another model than the session's writes down what the client says: its key needs access to that one, too. */
-export function forbiddenTranscription(
-  holder: ModelHolder,
-  session: unknown,
-  mayUse: ((model: string) => boolean) | undefined,
-  eventId: string | null,
-): EventRefusal | undefined {
-  const named = transcriptionModelsOf(session).find(({ model }) => mayUse?.(model) === false)
-  if (named === undefined) return undefined
-  const message = `This API key has no access to the model ${quoted(named.model)}.`
-  return refusal('model_not_allowed', message, { param: `${holder}.${named.path}`, eventId })
 }
 
 /** Ranges are left to the upstream, which has its models' limits, except where it never receives the value. */

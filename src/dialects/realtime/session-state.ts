@@ -2,7 +2,6 @@ import { RawObject } from '../../core/json-object.js'
 import { FrameScan, stringAt } from '../../core/json-spans.js'
 import type { Units } from '../../core/request-context.js'
 import { reportedUsage } from '../../core/usage.js'
-import { isRecord } from '../../core/validation-rules.js'
 import { modalitiesToBeta, modalitiesToGa, type RealtimeDialect } from './dialect.js'
 
 /** Converts a value; `undefined` when the other dialect has no such value, which then stays for the upstream to check. */
@@ -173,13 +172,21 @@ function spelling(object: RawObject, name: string): string | undefined {
 /** Beta's default. */
 export const DEFAULT_TEMPERATURE = '0.8'
 
-type SessionKind = 'realtime' | 'transcription'
+/** `type` of a GA session. */
+type SessionType = 'realtime' | 'transcription'
+
+/** `object` of a transcription session, in both dialects. */
+const TRANSCRIPTION_OBJECT = 'realtime.transcription_session'
+
+/** The type of a beta server's session, which only its `object` tells. */
+export const typeOfBetaSession = (session: RawObject): SessionType =>
+  session.text('object') === TRANSCRIPTION_OBJECT ? 'transcription' : 'realtime'
 
 /** A beta session, or the changed part of one, with the keys of GA, which requires `type`. */
-export function sessionToGa(session: RawObject, kind: SessionKind = 'realtime'): void {
+export function sessionToGa(session: RawObject, type: SessionType = 'realtime'): void {
   const modalities = session.get('modalities')
   nestAudio(session, SESSION_SETTINGS)
-  if (kind === 'transcription') session.remove('modalities')
+  if (type === 'transcription') session.remove('modalities')
   else if (modalities !== undefined) {
     session.set('modalities', modalitiesToGa(modalities))
     session.rename('modalities', 'output_modalities')
@@ -187,7 +194,7 @@ export function sessionToGa(session: RawObject, kind: SessionKind = 'realtime'):
   session.rename('max_response_output_tokens', 'max_output_tokens')
   session.remove('temperature')
   session.remove('client_secret')
-  if (!session.has('type')) session.setFirst('type', JSON.stringify(kind))
+  if (!session.has('type')) session.setFirst('type', JSON.stringify(type))
 }
 
 /** A GA session, or the changed part of one, with the keys of beta. */
@@ -213,7 +220,8 @@ export function serverSessionToBeta(session: RawObject, settings: ClientSettings
 
 /**
  * `session.created` for a client whose dialect is not known yet: the upstream's session, and the other dialect's keys
- * after it, so that either client can read it.
+ * after it, so that either client can read it. Of both kinds of session: clients of beta say so in the handshake where
+ * they want a transcription session, so that `transcription_session.created` is for them alone.
  */
 export function sessionInBoth(frame: Buffer, upstream: RealtimeDialect): Buffer {
   const event = RawObject.parse(frame)
@@ -221,7 +229,8 @@ export function sessionInBoth(frame: Buffer, upstream: RealtimeDialect): Buffer 
   const other = RawObject.parse(event?.get('session'))
   if (event === undefined || session === undefined || other === undefined) return frame
   if (upstream === 'ga') serverSessionToBeta(other, {})
-  else sessionToGa(other)
+  else sessionToGa(other, typeOfBetaSession(other))
+  event.setText('type', 'session.created')
   for (const name of other.names) {
     const value = other.get(name)
     if (value !== undefined && !session.has(name)) session.set(name, value)
@@ -233,18 +242,6 @@ export function sessionInBoth(frame: Buffer, upstream: RealtimeDialect): Buffer 
 function responseIn(scan: FrameScan | undefined, frame: Buffer): Buffer | undefined {
   const response = scan?.member('response')
   return response && frame.subarray(response.valueStart, response.valueEnd)
-}
-
-const memberOf = (value: unknown, name: string): unknown => (isRecord(value) ? value[name] : undefined)
-
-const TRANSCRIPTION_MODELS = ['input_audio_transcription.model', 'audio.input.transcription.model']
-
-/** The model that writes down what the client says, wherever a session names it: an upstream may read either dialect. */
-export function transcriptionModelsOf(session: unknown): readonly { readonly path: string; readonly model: string }[] {
-  return TRANSCRIPTION_MODELS.flatMap((path) => {
-    const model = path.split('.').reduce(memberOf, session)
-    return typeof model === 'string' ? [{ path, model }] : []
-  })
 }
 
 /** The upstream's id of a response, the same from its beginning to its end. */

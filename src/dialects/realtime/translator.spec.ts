@@ -500,6 +500,97 @@ describe('The dialect of a client', () => {
   })
 })
 
+describe('A transcription session', () => {
+  const PCM_FORMAT = { type: 'audio/pcm', rate: 24_000 }
+  const HEAD = { object: 'realtime.transcription_session', id: 'sess_1', expires_at: 9 }
+  const TURNS = { type: 'server_vad', threshold: 0.5 }
+  const NAMED = { model: 'whisper-1' }
+  const GA_SESSION = {
+    type: 'transcription',
+    ...HEAD,
+    audio: { input: { format: PCM_FORMAT, transcription: NAMED, noise_reduction: null, turn_detection: TURNS } },
+    include: null,
+  }
+  const BETA_SESSION = {
+    ...HEAD,
+    input_audio_format: 'pcm16',
+    input_audio_transcription: NAMED,
+    input_audio_noise_reduction: null,
+    turn_detection: TURNS,
+    include: null,
+    client_secret: null,
+  }
+
+  it.each(['created', 'updated'])('of a GA upstream is %s for a client of beta in beta’s own event', (what) => {
+    const event = { type: `session.${what}`, event_id: 'e', session: GA_SESSION }
+    expect(beta().hear(event)).toEqual([
+      { type: `transcription_session.${what}`, event_id: 'e', session: BETA_SESSION },
+    ])
+  })
+
+  it.each(['created', 'updated'])('of a beta upstream is %s for a client of GA as a session of that type', (what) => {
+    const session = new TranslatedSession(ClientDialect.of('ga'), 'beta')
+    const event = { type: `transcription_session.${what}`, event_id: 'e', session: BETA_SESSION }
+    const { client_secret, ...audioSession } = BETA_SESSION
+    const [heard, ...others] = session.hear(event)
+    expect(others).toEqual([])
+    expect(heard).toMatchObject({ type: `session.${what}`, event_id: 'e', session: GA_SESSION })
+    expect(Object.keys(member(heard, 'session'))).not.toEqual(
+      expect.arrayContaining(Object.keys(audioSession).slice(3, 7)),
+    )
+    expect(client_secret).toBeNull()
+  })
+
+  it.each(['ga', 'beta'] as const)('of a %s upstream begins in both dialects for a client of neither', (upstream) => {
+    const client = ClientDialect.ofHandshake({ betaHeader: undefined, protocols: [] })
+    const created = {
+      ga: { type: 'session.created', event_id: 'e', session: GA_SESSION },
+      beta: { type: 'transcription_session.created', event_id: 'e', session: BETA_SESSION },
+    }
+    expect(new TranslatedSession(client, upstream).hear(created[upstream])).toEqual([
+      { type: 'session.created', event_id: 'e', session: { ...GA_SESSION, ...BETA_SESSION } },
+    ])
+  })
+})
+
+describe('The dialect of clients that show none', () => {
+  const CREATED = { type: 'session.created', session: { type: 'realtime', output_modalities: ['audio'] } }
+  const TEXT = { type: 'response.output_text.delta', delta: 'a' }
+  const assuming = (assumed: RealtimeDialect | 'auto'): TranslatedSession =>
+    new TranslatedSession(ClientDialect.ofHandshake({ betaHeader: undefined, protocols: [], assumed }), 'ga')
+
+  it('is GA where that is assumed, from the first event on', () => {
+    const session = assuming('ga')
+    expect(session.hear(CREATED)).toEqual([CREATED])
+    expect(session.hear(TEXT)).toEqual([TEXT])
+  })
+
+  it('is beta where that is assumed, without a key of GA', () => {
+    const session = assuming('beta')
+    const [created] = session.hear(CREATED)
+    expect(member(created, 'session')).not.toHaveProperty('output_modalities')
+    expect(session.hear(TEXT)).toEqual([{ ...TEXT, type: 'response.text.delta' }])
+  })
+
+  it('is beta by default, after a beginning in both', () => {
+    const session = assuming('auto')
+    const [created] = session.hear(CREATED)
+    expect(member(created, 'session')).toMatchObject({ output_modalities: ['audio'], modalities: ['audio', 'text'] })
+    expect(session.hear(TEXT)).toEqual([{ ...TEXT, type: 'response.text.delta' }])
+  })
+
+  it('gives way to the one that an event shows', () => {
+    const session = assuming('ga')
+    session.say({ type: 'session.update', session: { modalities: ['text'] } })
+    expect(session.hear(TEXT)).toEqual([{ ...TEXT, type: 'response.text.delta' }])
+  })
+
+  it('gives way to the one of the handshake', () => {
+    const client = ClientDialect.ofHandshake({ betaHeader: 'realtime=v1', protocols: [], assumed: 'ga' })
+    expect(new TranslatedSession(client, 'ga').hear(TEXT)).toEqual([{ ...TEXT, type: 'response.text.delta' }])
+  })
+})
+
 const USAGE = {
   total_tokens: 253,
   input_tokens: 132,

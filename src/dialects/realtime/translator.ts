@@ -52,6 +52,9 @@ function eventToBeta({ type, frame }: ClientEvent): Buffer {
   }
 }
 
+/** Beta begins the two kinds of session with events of their own. */
+const CREATED: ReadonlySet<string> = new Set(['session.created', 'transcription_session.created'])
+
 interface TranslatorOptions {
   readonly client: ClientDialect
   readonly upstream: RealtimeDialect
@@ -80,14 +83,12 @@ export class RealtimeTranslator {
 
   /** The client frames for an upstream event; none for an event that the client's dialect does not have. */
   toClient(frame: Buffer): readonly Buffer[] {
-    if (this.client.dialect === undefined && eventTypeOf(frame)?.type === 'session.created') {
-      return [sessionInBoth(frame, this.upstream)]
-    }
+    if (this.client.isOpen && CREATED.has(eventTypeOf(frame)?.type ?? '')) return [sessionInBoth(frame, this.upstream)]
     if (this.spoken === this.upstream) return [frame]
     return this.upstream === 'ga' ? eventToBetaClient(frame, this.state) : eventToGaClient(frame, this.state)
   }
 
   private get spoken(): RealtimeDialect {
-    return this.client.dialect ?? 'beta'
+    return this.client.spoken
   }
 }

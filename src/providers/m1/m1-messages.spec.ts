@@ -18,6 +18,7 @@ const CONTEXT: AttemptContext = {
   credentials: 'secret',
   callersKey: false,
   upstreamModel: 'm',
+  modelMap: {},
   options: {},
   deadlineAtMs: 0,
 }

@@ -26,6 +26,8 @@ export const P1_MODELS: ModelsByClass = {
     'gpt-transcribe': null,
   },
   'stt-diarize': { 'gpt-4o-transcribe-diarize': '2025-10-16' },
+  // They transcribe as the audio comes, in realtime sessions alone.
+  'stt-realtime': { 'gpt-realtime-whisper': null, 'gpt-live-transcribe': null },
   chat: {
     'gpt-3.5-turbo': '2023-03-01',
     'gpt-3.5-turbo-0301': '2023-03-01',

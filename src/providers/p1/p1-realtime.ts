@@ -54,7 +54,9 @@ function assertNewSession({ query }: RealtimeOpening): void {
   })
 }
 
-function pathFor({ query }: RealtimeOpening, { upstreamModel }: AttemptContext): string {
+/** P1 refuses a transcription session that names a model in the query: its settings name the one that transcribes. */
+function pathFor({ kind, query }: RealtimeOpening, { upstreamModel }: AttemptContext): string {
+  if (kind === 'transcription') return '/v1/realtime?intent=transcription'
   const parameters = new URLSearchParams({ model: upstreamModel })
   for (const name of RELAYED_PARAMETERS) {
     const value = query[name]

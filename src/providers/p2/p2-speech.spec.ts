@@ -245,6 +245,7 @@ function speakWith(credentials: string, callersKey: boolean): Promise<unknown> {
     credentials,
     callersKey,
     upstreamModel: 'tts',
+    modelMap: {},
     options: {},
     deadlineAtMs: performance.now() + 20_000,
   }

@@ -234,6 +234,7 @@ function metadataOf(input = '你好'): { readonly metadata: P3ResponseMetadata; 
     credentials: 'key',
     callersKey: false,
     upstreamModel: 'm',
+    modelMap: {},
     options: {},
     deadlineAtMs: 0,
   }

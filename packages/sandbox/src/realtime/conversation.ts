@@ -20,6 +20,8 @@ export interface ConversationItem {
   readonly id: string
   fields: JsonObject
   audio: ItemAudio | undefined
+  /** True once the client has cut the answer off: what is still spoken of it does not belong to the item. */
+  isTruncated?: boolean
 }
 
 /** An item that a client sent; its audio is weighed and thrown away. */
@@ -132,6 +134,7 @@ export class Conversation {
       throw new RealtimeRejection('invalid_value', message, 'audio_end_ms')
     }
     if (item.audio !== undefined) item.audio.durationMs = audioEndMs
+    item.isTruncated = true
     item.fields = withFirstPart(item, { transcript: null })
   }
 }

@@ -8,7 +8,6 @@ import { RealtimeRejection } from './validation.js'
  *
  * | Word | What the client sees |
  * |---|---|
- * | `#tool` | a call of the first tool, or of the tools the text names (naming one is enough without the word) |
  * | `#mixed` | with a call: a message whose events interleave with those of the call |
  * | `#args={…}` | the arguments of the call, verbatim up to the end of the text |
  * | `#words=N` `#chunks=N` | an answer of N words or pieces |
@@ -26,7 +25,6 @@ import { RealtimeRejection } from './validation.js'
  * | `#deaf=MS` * | nothing is read for this many milliseconds |
  */
 const PLAIN_WORDS = [
-  'tool',
   'mixed',
   'fail',
   'incomplete',

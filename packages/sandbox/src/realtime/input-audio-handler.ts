@@ -7,6 +7,7 @@ import type { ResponseDesk } from './response-handler.js'
 import { HEARD_MS_PER_TOKEN } from './response.js'
 import type { EventSender } from './server-events.js'
 import type { SessionState } from './session-config.js'
+import { isStreaming } from './shared-rules.js'
 import { RealtimeRejection } from './validation.js'
 
 const COMPLETED = 'conversation.item.input_audio_transcription.completed'
@@ -40,11 +41,12 @@ async function transcribeInput(
   const transcript = transcriptOf(item)
   const words = transcript.match(/\s*\S+/g) ?? []
   const isWhisper = transcription['model'] === 'whisper-1'
+  const isBilledByTime = isWhisper || isStreaming(transcription['model'])
   if (!isWhisper) {
     for (const delta of words) await sender.send(DELTA, { ...place, delta, ...logprobs([delta], wantsLogprobs) })
   }
   item.fields = withFirstPart(item, { transcript })
-  const usage = isWhisper ? durationUsage(item) : tokenUsage(item, prompt, transcript)
+  const usage = isBilledByTime ? durationUsage(item) : tokenUsage(item, prompt, transcript)
   sender.record.noteServed(usage, textOf(transcription['model']))
   await sender.send(COMPLETED, { ...place, transcript, usage, ...logprobs(words, wantsLogprobs) })
 }

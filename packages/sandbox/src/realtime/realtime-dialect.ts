@@ -3,6 +3,9 @@ import { isObject, type JsonObject, listOf } from '../server/json-value.js'
 /** `ga`: the interface since August 2025. `beta`: the one before, which the upstream switched off in May 2026. */
 export type RealtimeDialect = 'ga' | 'beta'
 
+/** What a session is for: responses of a model, or nothing but a transcript of what the client says. */
+export type SessionKind = 'conversation' | 'transcription'
+
 const BETA_EVENT_TYPES: Readonly<Record<string, string>> = {
   'conversation.item.added': 'conversation.item.created',
   'response.output_text.delta': 'response.text.delta',

@@ -203,7 +203,7 @@ describe.each(['ga', 'beta'] as const)('a function call in the %s dialect', (dia
     await start(dialect)
     lab.probe.send({ type: 'session.update', session })
     await lab.probe.next('session.updated')
-    say('#tool please')
+    say('What is the weather?')
     lab.probe.send({ type: 'response.create' })
     const events = await lab.probe.until('response.done')
     const call = events.find(({ type }) => type === 'response.output_item.added')?.['item'] as RealtimeEvent
@@ -240,8 +240,51 @@ describe.each(['ga', 'beta'] as const)('a function call in the %s dialect', (dia
   })
 })
 
+describe.each(['ga', 'beta'] as const)('an answer that is being spoken in the %s dialect', (dialect) => {
+  const firstAudio = dialect === 'ga' ? 'response.output_audio.delta' : 'response.audio.delta'
+
+  /** The id of the answer's item, and what was sent of its sound, in milliseconds. */
+  const heardOf = (events: readonly RealtimeEvent[]): { itemId: unknown; heardMs: number } => ({
+    itemId: events.find(({ type }) => type === 'response.output_item.added')?.['item'],
+    heardMs: Math.floor(audioOf(events).length / 48),
+  })
+
+  it('is truncated at what was heard of it, and keeps that length when its end comes', async () => {
+    await start(dialect)
+    say('#stall')
+    lab.probe.send({ type: 'response.create' })
+    const { itemId: item, heardMs } = heardOf(await lab.probe.until(firstAudio))
+    const { id } = item as { id: string }
+    expect(heardMs).toBeGreaterThan(0)
+    const place = { item_id: id, content_index: 0 }
+    expect(await refusal({ type: 'conversation.item.truncate', ...place, audio_end_ms: heardMs + 1 })).toMatchObject({
+      param: 'audio_end_ms',
+    })
+    lab.probe.send({ type: 'conversation.item.truncate', ...place, audio_end_ms: heardMs })
+    expect(await lab.probe.next('conversation.item.truncated')).toMatchObject({ ...place, audio_end_ms: heardMs })
+    lab.probe.send({ type: 'response.cancel' })
+    expect(responseOf(await lab.probe.next('response.done'))).toMatchObject({ status: 'cancelled' })
+    expect(await refusal({ type: 'conversation.item.truncate', ...place, audio_end_ms: heardMs + 1 })).toMatchObject({
+      message: `Audio content of ${heardMs}ms is already shorter than ${heardMs + 1}ms`,
+    })
+    lab.probe.send({ type: 'conversation.item.retrieve', item_id: id })
+    expect(await lab.probe.next('conversation.item.retrieved')).toMatchObject({
+      item: { status: 'incomplete', content: [{ transcript: null }] },
+    })
+  })
+
+  it('is not truncated before its first sound', async () => {
+    await start(dialect, { paceMs: 60_000 })
+    say('hello')
+    lab.probe.send({ type: 'response.create' })
+    const { item } = (await lab.probe.next('response.output_item.added')) as { item: { id: string } }
+    const event = { type: 'conversation.item.truncate', item_id: item.id, content_index: 0, audio_end_ms: 0 }
+    expect(await refusal(event)).toMatchObject({ message: 'Only model output audio messages can be truncated.' })
+  })
+})
+
 describe('tools', () => {
-  it('are called when named or forced, with arguments as given, and never when forbidden', async () => {
+  it('are called as in chat: the one that is named, else the first, with arguments as given; never when forbidden', async () => {
     await start('ga')
     const other = { type: 'function', name: 'get_time' }
     const ask = async (text: string, choice: unknown): Promise<unknown> => {
@@ -252,8 +295,9 @@ describe('tools', () => {
     }
     expect(await ask('use get_time now', 'auto')).toMatchObject([{ name: 'get_time', arguments: '{}' }])
     expect(await ask('anything', { type: 'function', name: 'get_time' })).toMatchObject([{ name: 'get_time' }])
-    expect(await ask('#tool #args={"city":"Oslo"}', 'auto')).toMatchObject([{ arguments: '{"city":"Oslo"}' }])
-    expect(await ask('#tool', 'none')).toMatchObject([{ type: 'message' }])
+    expect(await ask('anything', 'auto')).toMatchObject([{ name: 'get_weather' }])
+    expect(await ask('#args={"city":"Oslo"}', 'auto')).toMatchObject([{ arguments: '{"city":"Oslo"}' }])
+    expect(await ask('anything', 'none')).toMatchObject([{ type: 'message' }])
   })
 
   it('cannot be answered without having been called', async () => {

@@ -4,10 +4,10 @@ import { checkEvent, checkItem, type ClientEvent, eventIdOf, parseEvent } from '
 import { Conversation, itemOf } from './conversation.js'
 import { endAsWished, expire, readWish, sendOddFrames } from './fault-injection.js'
 import { AudioDesk } from './input-audio-handler.js'
-import type { RealtimeContext } from './realtime-dialect.js'
+import type { RealtimeContext, SessionKind } from './realtime-dialect.js'
 import { ResponseDesk } from './response-handler.js'
 import { EventSender, type RealtimeRecord } from './server-events.js'
-import { SessionState } from './session-config.js'
+import { otherKind, SessionState } from './session-config.js'
 import { RealtimeRejection } from './validation.js'
 
 /** The items of one session as its client handles them. All methods throw RealtimeRejection. */
@@ -62,7 +62,9 @@ class ItemDesk {
   }
 }
 
-/** One conversation over one socket, from `session.created` to its close. */
+const NO_RESPONSES = 'Responses cannot be created in a transcription session.'
+
+/** One conversation, or transcription, over one socket, from `session.created` to its close. */
 export class RealtimeSession {
   readonly #sender: EventSender
   readonly #state: SessionState
@@ -77,13 +79,14 @@ export class RealtimeSession {
     private readonly session: SocketSession,
     private readonly context: RealtimeContext,
     private readonly record: RealtimeRecord,
+    private readonly kind: SessionKind,
   ) {
     const { dialect, sessionMaximumMs } = context
     this.#failed = new Promise((_resolve, reject) => (this.#fail = reject))
     const sender = new EventSender(session, dialect, record)
     const expiresAt = Math.floor((Date.now() + sessionMaximumMs) / 1000)
     this.#sender = sender
-    this.#state = new SessionState(dialect, { id: sender.newId('sess'), model: record.model, expiresAt })
+    this.#state = new SessionState(dialect, { id: sender.newId('sess'), kind, model: record.model, expiresAt })
     this.#conversation = new Conversation(sender.newId('conv'))
     const background = this.#inBackground.bind(this)
     this.#responses = new ResponseDesk(sender, this.#state, this.#conversation, context, background)
@@ -98,8 +101,8 @@ export class RealtimeSession {
       await this.session.closed
       return
     }
-    await this.#sender.send('session.created', { session: this.#state.object })
-    if (this.context.dialect === 'beta') {
+    await this.#sendSession('created')
+    if (this.context.dialect === 'beta' && this.kind === 'conversation') {
       const conversation = { id: this.#conversation.id, object: 'realtime.conversation' }
       await this.#sender.send('conversation.created', { conversation })
     }
@@ -134,9 +137,8 @@ export class RealtimeSession {
   async #handle({ type, fields }: ClientEvent): Promise<void> {
     switch (type) {
       case 'session.update':
-        this.#state.update(fields['session'], this.#conversation.hasSpoken)
-        await this.#sender.send('session.updated', { session: this.#state.object })
-        return
+        if (this.context.dialect === 'beta' && this.kind === 'transcription') throw otherKind(this.kind, 'type')
+        return this.#update(fields['session'])
       case 'input_audio_buffer.append':
         return this.#audio.append(fields['audio'])
       case 'input_audio_buffer.commit':
@@ -152,17 +154,28 @@ export class RealtimeSession {
       case 'conversation.item.delete':
         return this.#items.delete(fields)
       case 'response.create':
-        return this.#responses.create(fields['response'] ?? {})
+        if (this.kind === 'conversation') return this.#responses.create(fields['response'] ?? {})
+        throw new RealtimeRejection('invalid_session_type', NO_RESPONSES, 'type')
       case 'response.cancel':
         this.#responses.cancel(fields['response_id'] === undefined ? undefined : textOf(fields['response_id']))
         return
       case 'output_audio_buffer.clear':
         throw new RealtimeRejection('invalid_event', `'${type}' is for WebRTC and SIP connections only.`, 'type')
-      case 'transcription_session.update': {
-        const message = 'Passing a transcription session update event to a realtime session is not allowed.'
-        throw new RealtimeRejection('invalid_session_type', message, 'type')
-      }
+      case 'transcription_session.update':
+        if (this.kind === 'conversation') throw otherKind(this.kind, 'type')
+        return this.#update(fields['session'])
     }
+  }
+
+  async #update(change: unknown): Promise<void> {
+    this.#state.update(change, this.#conversation.hasSpoken)
+    await this.#sendSession('updated')
+  }
+
+  async #sendSession(what: 'created' | 'updated'): Promise<void> {
+    const isOwnEvent = this.context.dialect === 'beta' && this.kind === 'transcription'
+    const name = isOwnEvent ? `transcription_session.${what}` : `session.${what}`
+    await this.#sender.send(name, { session: this.#state.object })
   }
 
   async #expireLater(): Promise<void> {

@@ -1,10 +1,16 @@
 import { once } from 'node:events'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import {
+  appendAudio,
   audioOf,
   type RealtimeEvent,
   RealtimeProbe,
   shapeOf,
+  spoken,
+  TRANSCRIPTION,
+  TRANSCRIPTION_PATH,
+  transcriptionEvent,
+  transcriptionUpdate,
   typesOf,
 } from '../../../../test/support/realtime-probe.js'
 import type { RealtimeDialect } from './realtime-dialect.js'
@@ -357,5 +363,95 @@ describe('realtime words', () => {
       await probe.closed
       expect(simulator.violations[0]).toContain('queued fault knows no #tipo')
     })
+  })
+})
+
+describe.each(['ga', 'beta'] as const)('a transcription session in the %s dialect', (dialect) => {
+  let probe: RealtimeProbe
+
+  const begin = async (path = TRANSCRIPTION_PATH): Promise<RealtimeEvent> => {
+    await start(dialect)
+    probe = await open({ path, headers: headersOf(dialect) })
+    return probe.next(path === TRANSCRIPTION_PATH ? transcriptionEvent(dialect, 'created') : 'error')
+  }
+  const refusalOf = async (event: RealtimeEvent): Promise<RealtimeEvent> => {
+    probe.send({ event_id: 'ev_1', ...event })
+    return (await probe.next('error'))['error'] as RealtimeEvent
+  }
+  const formats = { ga: { format: { type: 'audio/pcmu' } }, beta: { input_audio_format: 'g711_ulaw' } }
+
+  it('begins without a model and without anything that answers', async () => {
+    const { session } = await begin()
+    expect(session).toMatchObject({ object: 'realtime.transcription_session' })
+    for (const name of ['model', 'modalities', 'voice', 'instructions', 'tools'])
+      expect(session).not.toHaveProperty(name)
+    expect(JSON.stringify(session)).not.toContain('create_response')
+  })
+
+  it.each([
+    ['whisper-1', { type: 'duration', seconds: 2 }],
+    ['gpt-realtime-whisper', { type: 'duration', seconds: 2 }],
+    ['gpt-4o-transcribe', expect.objectContaining({ type: 'tokens' })],
+  ])('transcribes with %s what is committed, and answers nothing', async (model, usage) => {
+    await begin()
+    probe.send(transcriptionUpdate(dialect, model, formats[dialect]))
+    await probe.next(transcriptionEvent(dialect, 'updated'))
+    appendAudio(probe, Buffer.alloc(12_000, 1))
+    probe.send({ type: 'input_audio_buffer.commit' })
+    const events = await probe.until(`${TRANSCRIPTION}.completed`)
+    expect(events.at(-1)).toMatchObject({ transcript: expect.stringContaining('1.50 seconds'), usage })
+    expect(typesOf(events).filter((type) => type.startsWith('response.'))).toEqual([])
+    expect(simulator.violations).toEqual([])
+  })
+
+  it('ends a turn at the end of speech', async () => {
+    await begin()
+    const [name, session] =
+      dialect === 'ga'
+        ? ['session.update', { type: 'transcription', audio: { input: { transcription: { model: 'whisper-1' } } } }]
+        : ['transcription_session.update', { input_audio_transcription: { model: 'whisper-1' } }]
+    probe.send({ type: name, session })
+    appendAudio(probe, spoken())
+    const types = typesOf(await probe.until(`${TRANSCRIPTION}.completed`))
+    expect(types).toEqual(expect.arrayContaining(['input_audio_buffer.speech_started', 'input_audio_buffer.committed']))
+    expect(types).not.toContain('response.created')
+  })
+
+  it('refuses responses, conversations and turns of models that have none', async () => {
+    await begin()
+    expect(await refusalOf({ type: 'response.create' })).toMatchObject({
+      code: 'invalid_session_type',
+      event_id: 'ev_1',
+    })
+    const conversation = {
+      type: 'session.update',
+      session: dialect === 'ga' ? { type: 'realtime' } : { voice: 'alloy' },
+    }
+    expect(await refusalOf(conversation)).toMatchObject({
+      message: 'Passing a realtime session update event to a transcription session is not allowed.',
+    })
+    const turns = { turn_detection: { type: 'server_vad' } }
+    expect(await refusalOf(transcriptionUpdate(dialect, 'gpt-realtime-whisper', turns))).toMatchObject({
+      message: 'Turn detection is not supported for this transcription model.',
+      param: dialect === 'ga' ? 'session.audio.input.turn_detection' : 'session.turn_detection',
+    })
+  })
+
+  it.each(['voice', 'instructions', 'model', 'tools'])('does not know %s', async (name) => {
+    await begin()
+    const { type, session } = transcriptionUpdate(dialect, 'whisper-1') as { type: string; session: object }
+    expect(await refusalOf({ type, session: { ...session, [name]: 'x' } })).toMatchObject({
+      code: 'unknown_parameter',
+      param: `session.${name}`,
+    })
+  })
+
+  it('refuses a model in the query', async () => {
+    const { error } = await begin(`${TRANSCRIPTION_PATH}&model=whisper-1`)
+    expect(error).toMatchObject({
+      code: 'invalid_model',
+      message: 'You must not provide a model parameter for transcription sessions.',
+    })
+    await probe.closed
   })
 })

@@ -12,7 +12,7 @@ import type {
 import { startSocketSimulator } from '../server/websocket-server.js'
 import type { SocketSession } from '../server/websocket-session.js'
 import { SESSION_MINUTES, unknownWords } from './fault-injection.js'
-import type { RealtimeContext, RealtimeDialect } from './realtime-dialect.js'
+import type { RealtimeContext, RealtimeDialect, SessionKind } from './realtime-dialect.js'
 import { RealtimeSession } from './realtime-session.js'
 import { EventSender, RealtimeRecord } from './server-events.js'
 import { RealtimeRejection } from './validation.js'
@@ -62,6 +62,10 @@ function refusalAfterOpen(
     return refuse('missing_beta_header', `You must provide the header 'OpenAI-Beta: ${BETA_HEADER}'.`)
   }
   const model = modelOf(handshake)
+  if (kindOf(handshake) === 'transcription') {
+    if (model === '') return undefined
+    return refuse('invalid_model', 'You must not provide a model parameter for transcription sessions.')
+  }
   if (model.includes('realtime') || model.startsWith('missing-')) return undefined
   return refuse('invalid_model', `Model "${model}" is not supported in realtime mode.`)
 }
@@ -69,6 +73,9 @@ function refusalAfterOpen(
 function modelOf(handshake: RecordedRequest): string {
   return handshake.query.get('model') ?? ''
 }
+
+const kindOf = ({ query }: RecordedRequest): SessionKind =>
+  query.get('intent') === 'transcription' ? 'transcription' : 'conversation'
 
 function judgeHandshake(handshake: RecordedRequest, context: RealtimeContext): void {
   const { path, query, method } = handshake
@@ -79,6 +86,8 @@ function judgeHandshake(handshake: RecordedRequest, context: RealtimeContext): v
   if (context.wrongKey === 'handshake' || key === undefined) {
     judgeBearer(handshake.headers['authorization'], context.apiKey)
   }
+  const isTranscription = kindOf(handshake) === 'transcription'
+  if (isTranscription && query.getAll('model').length + query.getAll('call_id').length === 0) return
   if (query.getAll('model').length + query.getAll('call_id').length !== 1 || modelOf(handshake) === '') {
     throw new OpenAiRejection(400, 'You must provide exactly one of model and call_id.', { param: 'model' })
   }
@@ -162,7 +171,7 @@ export interface RealtimeSimulatorOptions extends SocketSimulatorOptions, Realti
 
 export type RealtimeSimulator = SocketSimulator & RealtimeRecords
 
-/** Starts the realtime upstream of one dialect: `GET /v1/realtime?model=…`. */
+/** Starts the realtime upstream of one dialect: `GET /v1/realtime?model=…`, or `?intent=transcription`. */
 export async function startRealtimeSimulator(options: RealtimeSimulatorOptions): Promise<RealtimeSimulator> {
   const protocol = realtimeProtocol(options)
   const simulator = await startSocketSimulator(protocol, { maximumMessageBytes: MAXIMUM_EVENT_BYTES, ...options })
@@ -199,7 +208,7 @@ async function converse(session: SocketSession, context: RealtimeContext, record
   const slips = unknownWords(session.faultWords)
   if (slips.length > 0) throw new Error(`queued fault knows no ${slips.join(' ')}`)
   const refusal = refusalAfterOpen(session.handshake, context)
-  if (refusal === undefined) return new RealtimeSession(session, context, record).run()
+  if (refusal === undefined) return new RealtimeSession(session, context, record, kindOf(session.handshake)).run()
   await new EventSender(session, context.dialect, record).refuse(refusal.rejection, null)
   session.clientMayLeave = true
   session.close(refusal.closeCode, `${refusal.rejection.type}.${refusal.rejection.code}`)

@@ -175,10 +175,17 @@ export class MessageWriter extends OutputWriter {
       await this.sender.send('response.output_audio_transcript.done', { ...this.#keys, transcript: this.#said })
     } else await this.sender.send('response.output_text.done', { ...this.#keys, text: this.#said })
     await this.sender.send('response.content_part.done', { ...this.#keys, part: this.#part })
-    const content = [{ ...this.#part, type: this.facts.wantsAudio ? 'output_audio' : 'output_text' }]
-    this.item.fields = { ...this.item.fields, status, content }
-    if (this.facts.wantsAudio) this.item.audio = this.#audio
+    this.item.fields = { ...this.item.fields, status }
+    this.#keep()
     await this.conclude()
+  }
+
+  /** What was sent so far becomes the item's, unless the client has cut it off. */
+  #keep(): void {
+    if (this.item.isTruncated === true) return
+    const content = [{ ...this.#part, type: this.facts.wantsAudio ? 'output_audio' : 'output_text' }]
+    this.item.fields = { ...this.item.fields, content }
+    if (this.facts.wantsAudio) this.item.audio = this.#audio
   }
 
   get #keys(): Record<string, unknown> {
@@ -205,6 +212,7 @@ export class MessageWriter extends OutputWriter {
   async #sendAudio(audio: Buffer): Promise<void> {
     this.#tally.add(audio)
     this.sender.record.sentAudio.add(audio)
+    this.#keep()
     await this.sender.send('response.output_audio.delta', { ...this.#keys, delta: audio.toString('base64') })
   }
 }

@@ -1,5 +1,5 @@
 import { answerPieces, exampleOf, argumentsWord, TextRun } from '../server/generated-text.js'
-import { fieldOf, isObject, type JsonObject, textOf } from '../server/json-value.js'
+import { fieldOf, type JsonObject, textOf } from '../server/json-value.js'
 import type { ConversationItem } from './conversation.js'
 import { endAsWished, sendOddFrames } from './fault-injection.js'
 import { CallWriter, MessageWriter, type OutputPlace, type OutputWriter } from './response-output.js'
@@ -50,12 +50,9 @@ function message(request: ResponseRequest, words: string): PlannedOutput {
   return { kind: 'message', words: new TextRun(pieces, limit === 'inf' ? Number.POSITIVE_INFINITY : limit, []) }
 }
 
-function wantsCalls({ facts, turn, callerText, wish }: ResponseRequest): boolean {
-  const choice = facts.toolChoice
-  if (choice === 'none' || turn.some((item) => item.fields['type'] === 'function_call_output')) return false
-  if (choice === 'required' || isObject(choice)) return true
-  return wish.words.has('tool') || wish.words.has('mixed') || namedTools(facts.tools, callerText).length > 0
-}
+/** Tools that are offered are called, as in chat, unless the turn brings what one of them has answered. */
+const wantsCalls = ({ facts, turn }: ResponseRequest): boolean =>
+  facts.toolChoice !== 'none' && !turn.some((item) => item.fields['type'] === 'function_call_output')
 
 function plannedCalls({ facts, callerText }: ResponseRequest): readonly PlannedOutput[] {
   const functions = facts.tools.filter((tool) => tool['type'] === 'function')

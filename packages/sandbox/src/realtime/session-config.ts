@@ -1,7 +1,17 @@
 import { fieldOf, isObject, type JsonObject, listOf, objectsOf, textOf } from '../server/json-value.js'
 import type { AudioFormat } from './audio-format.js'
-import type { RealtimeDialect } from './realtime-dialect.js'
-import { betaDefaults, betaSession, gaDefaults, gaSession } from './session-rules.js'
+import type { RealtimeDialect, SessionKind } from './realtime-dialect.js'
+import {
+  betaDefaults,
+  betaSession,
+  betaTranscriptionDefaults,
+  betaTranscriptionSession,
+  gaDefaults,
+  gaSession,
+  gaTranscriptionDefaults,
+  gaTranscriptionSession,
+} from './session-rules.js'
+import { isStreaming } from './shared-rules.js'
 import { RealtimeRejection } from './validation.js'
 
 /** What a session, or one response of it, is set to: the same words for both dialects. */
@@ -90,9 +100,28 @@ function readLimit(limit: unknown): number | 'inf' {
 
 export interface SessionIdentity {
   readonly id: string
+  readonly kind: SessionKind
+  /** None of a transcription session. */
   readonly model: string
   /** Unix seconds. */
   readonly expiresAt: number
+}
+
+const TRANSCRIPTION_OBJECT = 'realtime.transcription_session'
+
+function newSession(dialect: RealtimeDialect, { id, kind, model, expiresAt }: SessionIdentity): JsonObject {
+  const isGa = dialect === 'ga'
+  if (kind === 'transcription') {
+    const head = isGa ? { type: 'transcription', object: TRANSCRIPTION_OBJECT } : { object: TRANSCRIPTION_OBJECT }
+    return { ...head, id, expires_at: expiresAt, ...(isGa ? gaTranscriptionDefaults : betaTranscriptionDefaults) }
+  }
+  const head = isGa ? { type: 'realtime', object: 'realtime.session' } : { object: 'realtime.session' }
+  return { ...head, id, model, expires_at: expiresAt, ...(isGa ? gaDefaults : betaDefaults) }
+}
+
+const CHECKS = {
+  conversation: { ga: gaSession, beta: betaSession },
+  transcription: { ga: gaTranscriptionSession, beta: betaTranscriptionSession },
 }
 
 /** The session object of one connection, in the dialect of that connection. */
@@ -102,11 +131,9 @@ export class SessionState {
 
   constructor(
     private readonly dialect: RealtimeDialect,
-    identity: SessionIdentity,
+    private readonly identity: SessionIdentity,
   ) {
-    const { id, model, expiresAt } = identity
-    const head = dialect === 'ga' ? { type: 'realtime', object: 'realtime.session' } : { object: 'realtime.session' }
-    this.#session = { ...head, id, model, expires_at: expiresAt, ...(dialect === 'ga' ? gaDefaults : betaDefaults) }
+    this.#session = newSession(dialect, identity)
     this.#facts = sessionFacts(dialect, this.#session)
   }
 
@@ -119,22 +146,35 @@ export class SessionState {
   }
 
   /**
-   * Applies the `session` of a `session.update`: only what is given changes. `voiceIsFixed` once the model has spoken.
-   * Throws RealtimeRejection and changes nothing when anything is wrong.
+   * Applies the `session` of an update: only what is given changes. `voiceIsFixed` once the model has spoken. Throws
+   * RealtimeRejection and changes nothing when anything is wrong.
    */
   update(change: unknown, voiceIsFixed: boolean): void {
-    const check = this.dialect === 'ga' ? gaSession : betaSession
-    const checked = check(change, 'session') as JsonObject
-    this.#refuseChanges(checked, voiceIsFixed)
-    this.#session = merge(this.#session, checked)
+    const { kind } = this.identity
+    // A session of the wrong type is refused as such, whatever else it has.
+    if (this.dialect === 'ga') refuseOtherType(kind, change)
+    const checked = CHECKS[kind][this.dialect](change, 'session') as JsonObject
+    if (kind === 'conversation') this.#refuseChanges(checked, voiceIsFixed)
+    const merged = merge(this.#session, checked)
+    this.#session = kind === 'transcription' ? this.#withoutTurns(merged, checked) : merged
     this.#facts = sessionFacts(this.dialect, this.#session)
   }
 
-  #refuseChanges(change: JsonObject, voiceIsFixed: boolean): void {
-    if (change['type'] === 'transcription') {
-      const message = 'Passing a transcription session update event to a realtime session is not allowed.'
-      throw new RealtimeRejection('invalid_session_type', message, 'session.type')
+  /** Models that hear without a pause have no turn detection: asking for one is refused, the default gives way. */
+  #withoutTurns(session: JsonObject, change: JsonObject): JsonObject {
+    const { transcription } = sessionFacts(this.dialect, session)
+    if (!isStreaming(transcription?.['model'])) return session
+    const isGa = this.dialect === 'ga'
+    const given = isGa ? fieldOf(fieldOf(change['audio'], 'input'), 'turn_detection') : change['turn_detection']
+    if (isObject(given)) {
+      const path = isGa ? 'session.audio.input.turn_detection' : 'session.turn_detection'
+      const message = 'Turn detection is not supported for this transcription model.'
+      throw new RealtimeRejection('invalid_value', message, path)
     }
+    return merge(session, isGa ? { audio: { input: { turn_detection: null } } } : { turn_detection: null })
+  }
+
+  #refuseChanges(change: JsonObject, voiceIsFixed: boolean): void {
     if (change['model'] !== undefined && change['model'] !== this.#session['model']) {
       throw new RealtimeRejection('invalid_value', "Cannot update a session's model.", 'session.model')
     }
@@ -147,13 +187,26 @@ export class SessionState {
   }
 }
 
+/** The words for an update that is meant for a session of the other kind. */
+export function otherKind(kind: SessionKind, param: string): RealtimeRejection {
+  const [given, own] = kind === 'transcription' ? ['realtime', 'transcription'] : ['transcription', 'realtime']
+  const message = `Passing a ${given} session update event to a ${own} session is not allowed.`
+  return new RealtimeRejection('invalid_session_type', message, param)
+}
+
+function refuseOtherType(kind: SessionKind, change: unknown): void {
+  const type = fieldOf(change, 'type')
+  if (type === (kind === 'transcription' ? 'realtime' : 'transcription')) throw otherKind(kind, 'session.type')
+}
+
 /** Only the `audio` tree is merged member by member; everything else is replaced as a whole. */
 function merge(session: JsonObject, change: JsonObject): JsonObject {
   const audio = session['audio']
   const newAudio = change['audio']
   if (!isObject(audio) || !isObject(newAudio)) return { ...session, ...change }
   const side = (name: string): object => ({ ...part(audio[name]), ...part(newAudio[name]) })
-  return { ...session, ...change, audio: { input: side('input'), output: side('output') } }
+  const sides = Object.keys({ ...audio, ...newAudio }).map((name) => [name, side(name)])
+  return { ...session, ...change, audio: Object.fromEntries(sides) as JsonObject }
 }
 
 function part(value: unknown): JsonObject {

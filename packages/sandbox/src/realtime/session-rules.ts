@@ -41,6 +41,17 @@ export const betaSession = objectOf({
   client_secret: anything,
 })
 
+/** `session` of a `transcription_session.update`, which the beta dialect alone has. */
+export const betaTranscriptionSession = objectOf({
+  modalities: shared.modalities([['text'], ['audio', 'text']]),
+  input_audio_format: betaFormat,
+  input_audio_transcription: shared.transcription(),
+  input_audio_noise_reduction: shared.noiseReduction,
+  turn_detection: shared.turnDetection({}, {}, {}),
+  include: shared.include,
+  client_secret: anything,
+})
+
 /** `response` of a `response.create` in the beta dialect; `input` is judged item by item. */
 export const betaResponse = objectOf({
   ...betaCommonFields,
@@ -77,6 +88,16 @@ export const betaDefaults = {
   client_secret: null,
 }
 
+/** Everything of a transcription session but `id` and `expires_at`. */
+export const betaTranscriptionDefaults = {
+  input_audio_format: 'pcm16',
+  input_audio_transcription: null,
+  input_audio_noise_reduction: null,
+  turn_detection: { type: 'server_vad', threshold: 0.5, prefix_padding_ms: 300, silence_duration_ms: 200 },
+  include: null,
+  client_secret: null,
+}
+
 const VOICES = ['alloy', 'ash', 'ballad', 'coral', 'echo', 'sage', 'shimmer', 'verse', 'marin', 'cedar']
 
 const pcm = objectOf({ type: anything, rate: integer(24_000, 24_000) }, ['type'], { type: 'audio/pcm', rate: 24_000 })
@@ -97,11 +118,19 @@ const retention = objectOf({ type: anything, retention_ratio: decimal(0, 1), tok
 ])
 const truncation = textOr(oneOf('auto', 'disabled'), byType({ retention_ratio: retention }))
 
+/** The newest models take words and languages to expect. */
+const transcription = shared.transcription({
+  delay: nullable(text()),
+  languages: nullable(listOf(text())),
+  keywords: nullable(listOf(text())),
+})
+const idleTimeout = { idle_timeout_ms: nullable(integer(5000, 30_000)) }
+
 const audioInput = objectOf({
   format,
-  transcription: shared.transcription({ delay: nullable(text()) }),
+  transcription,
   noise_reduction: shared.noiseReduction,
-  turn_detection: shared.turnDetection({ idle_timeout_ms: nullable(integer(5000, 30_000)) }, { idle_timeout_ms: null }),
+  turn_detection: shared.turnDetection(idleTimeout, { idle_timeout_ms: null }),
 })
 
 const gaCommonFields = {
@@ -125,6 +154,23 @@ export const gaSession = objectOf(
     truncation,
     include: shared.include,
     audio: objectOf({ input: audioInput, output: objectOf({ format, voice, speed: shared.speed }) }),
+  },
+  ['type'],
+)
+
+/** `session` of a `session.update` in a transcription session of the GA dialect. */
+export const gaTranscriptionSession = objectOf(
+  {
+    type: oneOf('realtime', 'transcription'),
+    include: shared.include,
+    audio: objectOf({
+      input: objectOf({
+        format,
+        transcription,
+        noise_reduction: shared.noiseReduction,
+        turn_detection: shared.turnDetection(idleTimeout, { idle_timeout_ms: null }, {}),
+      }),
+    }),
   },
   ['type'],
 )
@@ -164,6 +210,25 @@ export const gaDefaults = {
       },
     },
     output: { format: { type: 'audio/pcm', rate: 24_000 }, voice: 'alloy', speed: 1 },
+  },
+  include: null,
+}
+
+/** Everything of a transcription session but `id` and `expires_at`. */
+export const gaTranscriptionDefaults = {
+  audio: {
+    input: {
+      format: { type: 'audio/pcm', rate: 24_000 },
+      transcription: null,
+      noise_reduction: null,
+      turn_detection: {
+        type: 'server_vad',
+        threshold: 0.5,
+        prefix_padding_ms: 300,
+        silence_duration_ms: 200,
+        idle_timeout_ms: null,
+      },
+    },
   },
   include: null,
 }

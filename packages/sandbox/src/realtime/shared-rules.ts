@@ -16,15 +16,23 @@ import {
 
 /** Rules of the session and of `response.create` that both dialects have. */
 
+/** They hear without a pause: turns are the client's own. */
+const STREAMING_MODELS = ['gpt-realtime-whisper', 'gpt-live-transcribe']
+
 const TRANSCRIPTION_MODELS = [
   'whisper-1',
   'gpt-4o-transcribe',
   'gpt-4o-transcribe-latest',
   'gpt-4o-mini-transcribe',
+  'gpt-4o-mini-transcribe-2025-03-20',
   'gpt-4o-mini-transcribe-2025-12-15',
   'gpt-4o-transcribe-diarize',
-  'gpt-realtime-whisper',
+  'gpt-transcribe',
+  ...STREAMING_MODELS,
 ]
+
+/** Whether a transcription session with this model has no turn detection. */
+export const isStreaming = (model: unknown): boolean => STREAMING_MODELS.includes(String(model))
 
 const LONGEST_SILENCE_MS = 60_000
 
@@ -47,10 +55,18 @@ export function transcription(extra: Readonly<Record<string, Check>> = {}): Chec
   )
 }
 
-/** `extra` and `extraDefaults` are those of a dialect's server VAD. The wire's default silence is 200 ms, not 500. */
-export function turnDetection(extra: Readonly<Record<string, Check>> = {}, extraDefaults: object = {}): Check {
+const ANSWERING_DEFAULTS = { create_response: true, interrupt_response: true }
+
+/**
+ * `extra` and `extraDefaults` are those of a dialect's server VAD; `answeringDefaults` are empty where nothing answers. The
+ * wire's default silence is 200 ms, not 500.
+ */
+export function turnDetection(
+  extra: Readonly<Record<string, Check>> = {},
+  extraDefaults: object = {},
+  answeringDefaults: object = ANSWERING_DEFAULTS,
+): Check {
   const answering = { create_response: boolean, interrupt_response: boolean }
-  const answeringDefaults = { create_response: true, interrupt_response: true }
   const serverVad = objectOf(
     {
       type: anything,
