@@ -393,7 +393,7 @@ describe('A transcription session', () => {
   const only = (...models: string[]): Caller => ({ keyId: 'narrow', models })
   const AUDIO = channelEntry('audio', { models: ['whisper-1', 'gpt-4o-transcribe'] })
   const VOICE = channelEntry('voice', { models: ['gpt-realtime', 'gpt-realtime-whisper'], priority: 1 })
-  const CHAT = channelEntry('chat', { models: ['gpt-4o*', 'my-own'] })
+  const CHAT = channelEntry('chat', { models: ['gpt-4.1*', 'my-own'] })
   const WHISPER = channelEntry('p4', { provider: 'p4' })
 
   it.each<[string, readonly object[], string | undefined, Caller, string]>([
@@ -418,7 +418,7 @@ describe('A transcription session', () => {
     [[WHISPER], 'whisper-1', CALLER, 'unknown_model'],
     [[AUDIO], 'gpt-realtime', CALLER, 'unknown_model'],
     [[AUDIO], 'no-such', CALLER, 'unknown_model'],
-    [[CHAT], 'gpt-4o', CALLER, 'unknown_model'],
+    [[CHAT], 'gpt-4.1', CALLER, 'unknown_model'],
     [[AUDIO, VOICE], undefined, only('tts-*', 'gpt-4o'), 'forbidden_model'],
     [[AUDIO, VOICE], undefined, only('gpt-4o-transcribe-diarize'), 'unknown_model'],
     [[AUDIO, VOICE], 'whisper-1', only('gpt-realtime'), 'forbidden_model'],
