@@ -4,10 +4,8 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { formatted } from './format.mjs'
 
-const { createApplication, openApiDocument } = await import('../dist/app/create-app.js')
-const { createLogging } = await import('../dist/observability/logger.js')
+const { openApiDocument } = await import('../dist/app/openapi.js')
 const { PROVIDERS } = await import('../dist/app/providers.js')
-const { parseConfig } = await import('../dist/config/load-config.js')
 const { configSchema } = await import('../dist/config/settings.js')
 const { settingsOf } = await import('../dist/config/settings-reference.js')
 
@@ -16,17 +14,6 @@ const EXAMPLE = 'gateway.example.yaml'
 const CLIENTS = 'docs/clients.md'
 
 const settings = settingsOf(configSchema(PROVIDERS))
-
-async function openApi() {
-  const application = await createApplication({
-    config: parseConfig('{}', {}, PROVIDERS),
-    logging: createLogging('silent'),
-    sandbox: false,
-  })
-  const document = `${JSON.stringify(openApiDocument(application), null, 2)}\n`
-  await application.close()
-  return document
-}
 
 const shownDefault = ({ presence, fallback }) =>
   ({ required: 'required', optional: '–', defaulted: `\`${JSON.stringify(fallback)}\`` })[presence]
@@ -104,7 +91,7 @@ async function clients() {
 }
 
 for (const [file, text] of [
-  ['openapi.json', await openApi()],
+  ['openapi.json', `${JSON.stringify(openApiDocument(), null, 2)}\n`],
   [OPERATIONS, await operations()],
   [EXAMPLE, await example()],
   [CLIENTS, await clients()],

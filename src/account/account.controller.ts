@@ -1,26 +1,22 @@
 import { Controller, Injectable, Query as QueryString } from '@nestjs/common'
-import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiQuery, ApiTags } from '@nestjs/swagger'
 import { type Caller, ownerOf } from '../core/caller.js'
 import type { Query } from '../core/dto.js'
 import {
   CONCURRENCY_LIMIT_NAMES,
   type ConcurrencyLimitName,
-  LIMIT_NAMES,
   MINUTE_LIMIT_NAMES,
   type MinuteLimitName,
 } from '../core/quota.js'
 import type { RequestContext } from '../core/request-context.js'
-import { ApiChatErrors } from '../dialects/error-docs.js'
 import type { KeyLimiter } from '../limits/key-limiter.js'
 import { remainingOf, resetMsOf } from '../limits/limit-errors.js'
 import { RateLimiter } from '../limits/rate-limiter.js'
 import { Endpoint } from '../server/endpoint.decorator.js'
 import { CurrentRequest } from '../server/json-request.js'
 import {
-  ApiPeriod,
   assertKnown,
   cursorOf,
-  DAY_MS,
+  LONGEST_PERIOD_MS,
   type Period,
   readCursor,
   readGroups,
@@ -83,42 +79,15 @@ async function heldState(account: KeyLimiter, name: ConcurrencyLimitName): Promi
   return { limit, remaining: Math.max(0, limit - inUse), in_use: inUse }
 }
 
-const COUNT = { type: 'integer', minimum: 0 } as const
-const STATE = {
-  type: 'object',
-  required: ['limit', 'remaining'],
-  properties: { limit: { type: 'integer', minimum: 1 }, remaining: COUNT, reset_seconds: COUNT, in_use: COUNT },
-}
-
-@ApiTags('limits')
-@ApiBearerAuth()
 @Controller()
 export class LimitsController {
   constructor(private readonly limits: LimitsService) {}
 
   @Endpoint(LIMITS)
-  @ApiOperation({ summary: "The limits of the caller's key, and what is left of them" })
-  @ApiOkResponse({
-    description: 'Only limits that the key has; asking counts for none of them',
-    schema: {
-      type: 'object',
-      required: ['object', 'scope', 'shared', 'limits'],
-      properties: {
-        object: { type: 'string', enum: ['limits'] },
-        scope: { type: 'string', example: 'key:team-a' },
-        shared: { type: 'boolean', description: 'All replicas count together at this moment' },
-        limits: { type: 'object', properties: Object.fromEntries(LIMIT_NAMES.map((name) => [name, STATE])) },
-      },
-    },
-  })
-  @ApiChatErrors()
   show(@CurrentRequest() call: RequestContext): Promise<LimitsResponse> {
     return this.limits.show(call.caller)
   }
 }
-
-/** Three months, however they fall: what a report has to look through must have an end. */
-const LONGEST_PERIOD_MS = 92 * DAY_MS
 
 /** A caller's own usage. */
 @Injectable()
@@ -150,29 +119,16 @@ export class UsageService {
 
 const periodOf = (query: Query): Period => readPeriod(query, Date.now() + 1, LONGEST_PERIOD_MS)
 
-@ApiTags('usage')
-@ApiBearerAuth()
 @Controller()
 export class UsageController {
   constructor(private readonly usage: UsageService) {}
 
   @Endpoint(USAGE)
-  @ApiOperation({ summary: 'What this key has used, and what it cost' })
-  @ApiPeriod(LONGEST_PERIOD_MS)
-  @ApiQuery({ name: 'group_by', required: false, enum: ['none', 'day', 'model', 'channel'] })
-  @ApiOkResponse({ type: UsageSumsDto })
-  @ApiChatErrors()
   sums(@QueryString() query: Query, @CurrentRequest() call: RequestContext): Promise<UsageSumsDto> {
     return this.usage.sums(query, call)
   }
 
   @Endpoint(USAGE_RECORDS)
-  @ApiOperation({ summary: 'The single records of this key, newest first' })
-  @ApiPeriod(LONGEST_PERIOD_MS)
-  @ApiQuery({ name: 'limit', required: false, type: Number, description: '1 to 1000, by default 100' })
-  @ApiQuery({ name: 'cursor', required: false, type: String, description: 'next_cursor of the page before' })
-  @ApiOkResponse({ type: UsageRecordsDto })
-  @ApiChatErrors()
   records(@QueryString() query: Query, @CurrentRequest() call: RequestContext): Promise<UsageRecordsDto> {
     return this.usage.records(query, call)
   }

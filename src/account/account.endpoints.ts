@@ -1,4 +1,5 @@
 import type { EndpointSpec } from '../core/endpoint.js'
+import { LIMITS_DOCUMENTATION, USAGE_DOCUMENTATION, USAGE_RECORDS_DOCUMENTATION } from './account.documentation.js'
 
 /** A caller who has nothing left can ask why. It asks no store: whatever does has its place among those under way. */
 export const LIMITS = {
@@ -14,6 +15,7 @@ export const LIMITS = {
   rateLimit: 'exempt',
   bodyLimit: 0,
   loggedPath: 'path',
+  documentation: LIMITS_DOCUMENTATION,
 } as const satisfies EndpointSpec
 
 export const USAGE = {
@@ -21,10 +23,12 @@ export const USAGE = {
   name: 'usage.sums',
   path: '/v1/usage',
   rateLimit: 'counted',
+  documentation: USAGE_DOCUMENTATION,
 } as const satisfies EndpointSpec
 
 export const USAGE_RECORDS = {
   ...USAGE,
   name: 'usage.records',
   path: '/v1/usage/records',
+  documentation: USAGE_RECORDS_DOCUMENTATION,
 } as const satisfies EndpointSpec

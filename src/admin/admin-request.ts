@@ -1,35 +1,61 @@
-import { applyDecorators, Injectable, mixin, type PipeTransform, type Type } from '@nestjs/common'
-import { ApiBearerAuth, ApiBody, ApiProperty, ApiTags } from '@nestjs/swagger'
+import { Injectable, mixin, type PipeTransform, type Type } from '@nestjs/common'
 import { getMetadataStorage } from 'class-validator'
-import { DtoCheck, type Query } from '../core/dto.js'
+import { DtoCheck, type Query, Shown } from '../core/dto.js'
+import type { ParameterDocumentation, RouteDocumentation, RouteSpec } from '../core/endpoint.js'
 import { GatewayError, quoted } from '../core/errors.js'
 import { JsonBody } from '../core/json-body.js'
+import { listOf, patternOf, type Schema, TEXT } from '../core/json-schema.js'
 import { contextOf } from '../core/request-context.js'
-import { OPENAI_ERROR, responses } from '../dialects/error-docs.js'
 import { assertJson, type Exchange, HttpExchange, JSON_BODY_TIMEOUT_MS } from '../server/json-request.js'
 import { assertReadable, readBody } from '../server/read-body.js'
 
-const CASES: Readonly<Record<number, string>> = {
-  400: 'The request is not valid; param names the field',
-  401: 'No admin key, or a wrong one',
-  404: 'There is no such thing, or no auth.adminKey in the configuration',
-  409: 'The id is taken, or the key is revoked',
-  413: 'The body is larger than 65,536 bytes',
-  415: 'The body is of the wrong media type',
-  422: 'The configuration file has faults; the old configuration stays in force',
-  429: 'Too many wrong admin keys; Retry-After says when to come back',
-  503: 'The store cannot be reached; nothing was done',
-}
-
-/** Decorates routes that require the admin key. */
-export const ApiAdmin = (): ClassDecorator => applyDecorators(ApiTags('admin'), ApiBearerAuth())
-
-/** Error responses of admin routes in the OpenAPI document. */
-export const ApiAdminErrors = (statuses = [400, 401, 404, 409, 413, 415, 429, 503]): MethodDecorator =>
-  responses(OPENAI_ERROR, statuses, CASES)
-
 /** Limit of an admin request's body. */
 const MAXIMUM_BYTES = 65_536
+
+const ADMIN_PATH = '/admin/v1'
+
+/** What is served to operators, behind `AdminGuard`. Where there is no admin key, nothing is. */
+export const adminRoute = (
+  method: RouteSpec['method'],
+  path: `/${string}`,
+  documentation: Omit<RouteDocumentation, 'tag'>,
+): RouteSpec => ({
+  ...{ method, path: `${ADMIN_PATH}${path}`, dialect: 'openai', capability: 'none' },
+  ...{ keyHeaders: ['authorization'], rateLimit: 'exempt' },
+  bodyLimit: documentation.body === undefined ? 0 : MAXIMUM_BYTES,
+  documentation: { ...documentation, tag: 'admin', errors: ['not_found', ...(documentation.errors ?? [])] },
+})
+
+/** The size of a page, in lists of the admin API. */
+export const PAGE = { fallback: 100, range: [1, 1000] } as const
+
+/** A whole number in a query, as `wholeNumber` reads it. */
+export const numberParameter = (
+  name: string,
+  description: string,
+  [minimum, maximum]: readonly [number, number],
+  fallback?: number,
+): ParameterDocumentation => ({
+  in: 'query',
+  ...{ name, description },
+  schema: { type: 'integer', minimum, maximum, ...(fallback === undefined ? {} : { default: fallback }) },
+})
+
+export const LIMIT_PARAMETER = numberParameter('limit', 'How many on a page', PAGE.range, PAGE.fallback)
+
+/** No value that is read holds a control character. */
+export const PLAIN_TEXT = /^[^\p{Cc}]*$/u
+
+/** A text in a query, as `readQuery` reads it. */
+export const textParameter = (name: string, description: string): ParameterDocumentation => ({
+  in: 'query',
+  ...{ name, description, schema: { ...TEXT, pattern: patternOf(PLAIN_TEXT.source) } },
+})
+
+export const pathParameter = (name: string, description: string): ParameterDocumentation => ({
+  in: 'path',
+  ...{ name, description, schema: { ...TEXT, minLength: 1 } },
+})
 
 /** Unknown names are not repeated in messages if longer, or with other characters. */
 const NAMEABLE = /^[A-Za-z0-9_-]{1,64}$/
@@ -72,12 +98,7 @@ function assertKnown(names: readonly string[], known: ReadonlySet<string>): void
 
 /** An operator's JSON body: small, checked against the DTO, without any field that the DTO does not have. */
 export function AdminBody(dto: Type<object>): ParameterDecorator {
-  const parameter = HttpExchange(adminBodyPipe(dto))
-  return (target, key, index) => {
-    parameter(target, key, index)
-    const descriptor = key === undefined ? undefined : Object.getOwnPropertyDescriptor(target, key)
-    if (key !== undefined && descriptor !== undefined) ApiBody({ type: dto })(target, key, descriptor)
-  }
+  return HttpExchange(adminBodyPipe(dto))
 }
 
 /** Reads the query of an admin request. Throws `invalid_request` for an unknown or repeated name,
@@ -90,7 +111,7 @@ export function readQuery<Name extends string>(query: Query, names: readonly Nam
     if (value === undefined) continue
     if (typeof value !== 'string') throw invalid(name, `The parameter ${quoted(name)} stands more than once.`)
     // PostgreSQL text cannot hold a NUL, and no valid value has control characters.
-    if (/\p{Cc}/u.test(value)) throw invalid(name, `The parameter ${quoted(name)} holds a control character.`)
+    if (!PLAIN_TEXT.test(value)) throw invalid(name, `The parameter ${quoted(name)} holds a control character.`)
     read[name] = value
   }
   return read
@@ -119,18 +140,15 @@ interface Page<Item> {
 }
 
 /** Makes the DTO class of such a page; `next` describes how to request the following one. */
-export function pageOf<Item>(
-  item: Type<Item>,
-  next: string,
-): new (data: readonly Item[], hasMore: boolean) => Page<Item> {
+export function pageOf<Item>(item: Schema, next: string): new (data: readonly Item[], hasMore: boolean) => Page<Item> {
   class PageDto implements Page<Item> {
-    @ApiProperty({ enum: ['list'] })
+    @Shown({ ...TEXT, const: 'list', description: 'What it is' })
     readonly object = 'list'
 
-    @ApiProperty({ type: [item] })
+    @Shown(listOf(item, 'The page'))
     readonly data: readonly Item[]
 
-    @ApiProperty({ description: next })
+    @Shown({ type: 'boolean', description: next })
     readonly has_more: boolean
 
     constructor(data: readonly Item[], hasMore: boolean) {

@@ -1,33 +1,34 @@
-import { Controller, Get, Injectable, Query, UseGuards } from '@nestjs/common'
-import { ApiOkResponse, ApiOperation, ApiProperty, ApiQuery } from '@nestjs/swagger'
-import type { Query as QueryMap } from '../core/dto.js'
-import { ApiAdmin, ApiAdminErrors, pageOf, readQuery, wholeNumber } from './admin-request.js'
+import { Controller, Injectable, Query, UseGuards } from '@nestjs/common'
+import { type Query as QueryMap, schemaOf, Shown } from '../core/dto.js'
+import { described, nullable } from '../core/json-schema.js'
+import { Endpoint } from '../server/endpoint.decorator.js'
+import { adminRoute, LIMIT_PARAMETER, numberParameter, PAGE, pageOf, readQuery, wholeNumber } from './admin-request.js'
 import { AdminGuard, CurrentAdmin } from './admin.guard.js'
 import { type Admin, AuditRepository, AuditLog, type AuditOutcome, type AuditRecord } from './audit-log.js'
 
 class AuditRecordDto {
-  @ApiProperty()
+  @Shown({ type: 'integer', description: 'Grows with every record' })
   readonly sequence: number
 
-  @ApiProperty({ description: 'Unix milliseconds' })
+  @Shown({ type: 'integer', format: 'int64', description: 'Unix milliseconds' })
   readonly at: number
 
-  @ApiProperty({ description: 'Fingerprint of the admin key, cli, or - for somebody who was not let in' })
+  @Shown(described('Fingerprint of the admin key, cli, or - for somebody who was not let in'))
   readonly actor: string
 
-  @ApiProperty({ example: 'keys.create' })
+  @Shown({ ...described('What was done'), example: 'keys.create' })
   readonly action: string
 
-  @ApiProperty({ type: String, nullable: true })
+  @Shown(nullable(described('What it was done to')))
   readonly target: string | null
 
-  @ApiProperty({ enum: ['begun', 'done', 'refused', 'failed'], description: 'begun = its end was never written down' })
+  @Shown(described('done, refused, failed; or begun, whose end was never written down'))
   readonly outcome: AuditOutcome
 
-  @ApiProperty({ type: 'object', additionalProperties: true })
+  @Shown({ description: 'An object; its members depend on the action' })
   readonly details: Readonly<Record<string, unknown>>
 
-  @ApiProperty()
+  @Shown(described('x-request-id'))
   readonly request_id: string
 
   constructor(record: AuditRecord) {
@@ -42,7 +43,9 @@ class AuditRecordDto {
   }
 }
 
-class AuditPageDto extends pageOf(AuditRecordDto, 'Ask again with before=<last sequence>') {}
+const RECORD = schemaOf(AuditRecordDto, 'AuditRecord', 'Something that was done with the admin key')
+
+class AuditPageDto extends pageOf<AuditRecordDto>(RECORD, 'Ask again with before=<last sequence>') {}
 
 @Injectable()
 export class AuditService {
@@ -60,27 +63,31 @@ export class AuditService {
   }
 }
 
-const DEFAULT_PAGE = 100
-const LARGEST_PAGE = 1000
+const SEQUENCES = [0, Number.MAX_SAFE_INTEGER] as const
 
-@ApiAdmin()
-@Controller('admin/v1/audit')
+export const LIST_AUDIT = adminRoute('GET', '/audit', {
+  operationId: 'listAuditRecords',
+  summary: 'What was done with the admin key, the newest first',
+  description: 'Questions are recorded as well, this one too.',
+  parameters: [LIMIT_PARAMETER, numberParameter('before', 'Only what has a smaller sequence', SEQUENCES)],
+  answer: {
+    description: 'A page of records',
+    content: { 'application/json': schemaOf(AuditPageDto, 'AuditPage', 'A page of audit records') },
+  },
+})
+
+@Controller()
 @UseGuards(AdminGuard)
 export class AuditController {
   constructor(private readonly audit: AuditService) {}
 
-  @Get()
-  @ApiOperation({ summary: 'What was done with the admin key, the newest first' })
-  @ApiQuery({ name: 'limit', required: false, type: Number, description: '1 to 1000; 100 without it' })
-  @ApiQuery({ name: 'before', required: false, type: Number, description: 'Only what has a smaller sequence' })
-  @ApiOkResponse({ type: AuditPageDto })
-  @ApiAdminErrors([400, 401, 404, 429, 503])
+  @Endpoint(LIST_AUDIT, [])
   page(@Query() query: QueryMap, @CurrentAdmin() admin: Admin): Promise<AuditPageDto> {
     const { limit, before } = readQuery(query, ['limit', 'before'])
     return this.audit.page(
       admin,
-      wholeNumber('limit', limit, [1, LARGEST_PAGE]) ?? DEFAULT_PAGE,
-      wholeNumber('before', before, [0, Number.MAX_SAFE_INTEGER]),
+      wholeNumber('limit', limit, PAGE.range) ?? PAGE.fallback,
+      wholeNumber('before', before, SEQUENCES),
     )
   }
 }

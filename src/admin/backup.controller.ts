@@ -1,10 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
-import { Controller, Injectable, Post, Req, Res, UseGuards } from '@nestjs/common'
-import { ApiOkResponse, ApiOperation, ApiProduces } from '@nestjs/swagger'
+import { Controller, Injectable, Req, Res, UseGuards } from '@nestjs/common'
+import { TEXT } from '../core/json-schema.js'
 import { contextOf } from '../core/request-context.js'
+import { Endpoint } from '../server/endpoint.decorator.js'
 import { Database } from '../storage/database.js'
-import { ApiAdmin, ApiAdminErrors } from './admin-request.js'
+import { adminRoute } from './admin-request.js'
 import { AdminGuard, CurrentAdmin } from './admin.guard.js'
 import { type Admin, AuditLog } from './audit-log.js'
 
@@ -35,17 +36,23 @@ export class BackupService {
   }
 }
 
-@ApiAdmin()
-@Controller('admin/v1/store')
+export const BACK_UP_STORE = adminRoute('POST', '/store/backup', {
+  operationId: 'backUpStore',
+  summary: 'The files of the embedded store, for npm run store -- backup --url',
+  description: 'As they are when the answer ends. One at a time; none where the store is a PostgreSQL of your own.',
+  answer: {
+    description: 'A tar archive',
+    content: { 'application/x-tar': { ...TEXT, format: 'binary', description: 'A tar archive' } },
+  },
+  errors: ['conflict'],
+})
+
+@Controller()
 @UseGuards(AdminGuard)
 export class BackupController {
   constructor(private readonly backup: BackupService) {}
 
-  @Post('backup')
-  @ApiOperation({ summary: 'The files of the embedded store, for npm run store -- backup --url' })
-  @ApiProduces('application/x-tar')
-  @ApiOkResponse({ schema: { type: 'string', format: 'binary' } })
-  @ApiAdminErrors([400, 401, 404, 409, 429, 503])
+  @Endpoint(BACK_UP_STORE, [])
   async send(
     @CurrentAdmin() admin: Admin,
     @Req() request: IncomingMessage,

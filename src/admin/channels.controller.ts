@@ -1,40 +1,42 @@
-import { Controller, Get, HttpCode, Injectable, Param, Post, UseGuards } from '@nestjs/common'
-import { ApiOkResponse, ApiOperation, ApiParam, ApiProperty } from '@nestjs/swagger'
+import { Controller, Injectable, Param, UseGuards } from '@nestjs/common'
 import type { ChannelConfig } from '../config/channel-schema.js'
 import { ConfigStore } from '../config/config-store.js'
+import { schemaOf, Shown } from '../core/dto.js'
 import { GatewayError } from '../core/errors.js'
+import { described, listOf, TEXT } from '../core/json-schema.js'
 import { type ChannelReport, ChannelReports } from '../routing/router.js'
-import { ApiAdmin, ApiAdminErrors } from './admin-request.js'
+import { Endpoint } from '../server/endpoint.decorator.js'
+import { adminRoute, pathParameter } from './admin-request.js'
 import { AdminGuard, CurrentAdmin } from './admin.guard.js'
 import { type Admin, AuditLog } from './audit-log.js'
 
 /** A channel of the configuration, with its state in this process. */
 class ChannelDto {
-  @ApiProperty()
+  @Shown(described('As in the configuration'))
   readonly id: string
 
-  @ApiProperty()
+  @Shown(described('The kind of upstream'))
   readonly provider: string
 
-  @ApiProperty()
+  @Shown({ type: 'number', description: 'Channels of the highest are asked first' })
   readonly priority: number
 
-  @ApiProperty()
+  @Shown({ type: 'number', description: 'Its part among channels of the same priority' })
   readonly weight: number
 
-  @ApiProperty({ enum: ['closed', 'half_open', 'open'], description: 'Of its breaker; open = spared' })
+  @Shown({ ...described('Of its breaker; open = spared'), enum: ['closed', 'half_open', 'open'] })
   readonly state: ChannelReport['state']
 
-  @ApiProperty({ description: 'By its own fault, in a row' })
+  @Shown({ type: 'integer', minimum: 0, description: 'By its own fault, in a row' })
   readonly consecutive_failures: number
 
-  @ApiProperty({ description: 'Milliseconds until a call may try it again' })
+  @Shown({ type: 'integer', minimum: 0, description: 'Milliseconds until a call may try it again' })
   readonly open_for_ms: number
 
-  @ApiProperty({ description: 'Calls that wait for their first byte' })
+  @Shown({ type: 'integer', minimum: 0, description: 'Calls that wait for their first byte' })
   readonly waiting: number
 
-  @ApiProperty({ type: Number, nullable: true, description: 'To the first byte, on average; null = not used lately' })
+  @Shown({ type: ['number', 'null'], description: 'To the first byte, on average; null = not used lately' })
   readonly latency_ms: number | null
 
   constructor({ id, provider, priority, weight }: ChannelConfig, report: ChannelReport | undefined) {
@@ -50,11 +52,13 @@ class ChannelDto {
   }
 }
 
+const CHANNEL = schemaOf(ChannelDto, 'Channel', 'A channel of the configuration, with its state in this process')
+
 class ChannelListDto {
-  @ApiProperty({ enum: ['list'] })
+  @Shown({ ...TEXT, const: 'list', description: 'What it is' })
   readonly object = 'list'
 
-  @ApiProperty({ type: [ChannelDto] })
+  @Shown(listOf(CHANNEL, 'All of them'))
   readonly data: readonly ChannelDto[]
 
   constructor(data: readonly ChannelDto[]) {
@@ -96,26 +100,35 @@ export class ChannelsService {
   }
 }
 
-@ApiAdmin()
-@Controller('admin/v1/channels')
+export const LIST_CHANNELS = adminRoute('GET', '/channels', {
+  operationId: 'listChannels',
+  summary: 'The channels and their breakers, as this process finds them',
+  description: 'Each process of a gateway has breakers of its own.',
+  answer: {
+    description: 'All channels',
+    content: { 'application/json': schemaOf(ChannelListDto, 'ChannelList', 'The channels of the configuration') },
+  },
+})
+
+export const RESET_CHANNEL = adminRoute('POST', '/channels/:id/reset', {
+  operationId: 'resetChannel',
+  summary: 'Close the breaker of one channel in this process',
+  description: 'The next call may try the channel again.',
+  parameters: [pathParameter('id', 'The id of the channel')],
+  answer: { description: 'The channel', content: { 'application/json': CHANNEL } },
+})
+
+@Controller()
 @UseGuards(AdminGuard)
 export class ChannelsController {
   constructor(private readonly channels: ChannelsService) {}
 
-  @Get()
-  @ApiOperation({ summary: 'The channels and their breakers, as this process finds them' })
-  @ApiOkResponse({ type: ChannelListDto })
-  @ApiAdminErrors([401, 404, 429])
+  @Endpoint(LIST_CHANNELS, [])
   async list(@CurrentAdmin() admin: Admin): Promise<ChannelListDto> {
     return new ChannelListDto(await this.channels.list(admin))
   }
 
-  @Post(':id/reset')
-  @HttpCode(200)
-  @ApiOperation({ summary: 'Close the breaker of one channel in this process' })
-  @ApiParam({ name: 'id', type: String })
-  @ApiOkResponse({ type: ChannelDto })
-  @ApiAdminErrors([401, 404, 429, 503])
+  @Endpoint(RESET_CHANNEL, [])
   reset(@Param('id') id: string, @CurrentAdmin() admin: Admin): Promise<ChannelDto> {
     return this.channels.reset(admin, id)
   }

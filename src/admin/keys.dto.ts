@@ -1,11 +1,11 @@
-import { ApiProperty } from '@nestjs/swagger'
-import type * as z from 'zod'
+import { toJSONSchema, type ZodType } from 'zod'
 import type { IssuedKey } from '../auth/key.repository.js'
 import { checked, ConfigError, FaultList } from '../config/faults.js'
 import type { KeyLimits } from '../config/settings.js'
 import { glob, keyIdentifier } from '../config/value-types.js'
-import { Field } from '../core/dto.js'
+import { Field, schemaOf, Shown } from '../core/dto.js'
 import { quoted } from '../core/errors.js'
+import { described, listOf, nullable, patternOf, type Schema, TEXT } from '../core/json-schema.js'
 import {
   anyRecord,
   fieldError,
@@ -14,9 +14,10 @@ import {
   isRecord,
   list,
   optional,
+  shown,
   text,
 } from '../core/validation-rules.js'
-import { pageOf } from './admin-request.js'
+import { pageOf, PLAIN_TEXT } from './admin-request.js'
 
 const MAXIMUM_GLOBS = 256
 const MAXIMUM_NOTE_CHARACTERS = 500
@@ -24,9 +25,8 @@ const MAXIMUM_NOTE_CHARACTERS = 500
 const LATEST_MS = 8_640_000_000_000_000
 
 /** Applies a rule of the configuration file, with its message. Only for text: schemas may convert other values. */
-const asConfigured =
-  (schema: z.ZodType<string>): FieldRule =>
-  (value, path) => {
+const asConfigured = (schema: ZodType<string>): FieldRule =>
+  shown({ ...TEXT, pattern: patternOf(toJSONSchema(schema).pattern ?? '') }, (value, path) => {
     const faults = new FaultList()
     checked(schema, value, faults)
     try {
@@ -36,16 +36,11 @@ const asConfigured =
       return fieldError(path, 'invalid_value', `Invalid '${path}': ${found?.message ?? 'must be valid'}.`)
     }
     return undefined
-  }
+  })
 
 export const keyId = asConfigured(keyIdentifier)
 
-const someGlobs = list(asConfigured(glob), { minimumItems: 1 })
-
-export const modelGlobs: FieldRule = (value, path) =>
-  Array.isArray(value) && value.length > MAXIMUM_GLOBS
-    ? fieldError(path, 'array_above_max_length', `Invalid '${path}': expected at most ${MAXIMUM_GLOBS} globs.`)
-    : someGlobs(value, path)
+export const modelGlobs = list(asConfigured(glob), { minimumItems: 1, maximumItems: MAXIMUM_GLOBS, itemWord: 'globs' })
 
 const perMinute = integer({ minimum: 1, maximum: 1_000_000_000 })
 const atOnce = integer({ minimum: 1, maximum: 1_000_000 })
@@ -59,7 +54,15 @@ export const LIMIT_RULES = {
   realtimeSessions: atOnce,
 } as const satisfies Record<keyof KeyLimits, FieldRule>
 
-export const keyLimits: FieldRule = (value, path) => {
+const LIMITS = {
+  title: 'KeyLimits',
+  type: 'object',
+  description: 'What a key may use; a limit that is left out does not hold',
+  additionalProperties: false,
+  properties: Object.fromEntries(Object.entries(LIMIT_RULES).map(([name, { schema = {} }]) => [name, schema])),
+} as const satisfies Schema
+
+export const keyLimits = shown(LIMITS, (value, path) => {
   if (!isRecord(value)) return anyRecord(value, path)
   for (const [name, limit] of Object.entries(value)) {
     if (!isLimit(name)) {
@@ -70,52 +73,43 @@ export const keyLimits: FieldRule = (value, path) => {
     if (found !== undefined) return found
   }
   return undefined
-}
+})
 
 const isLimit = (name: string): name is keyof KeyLimits => Object.hasOwn(LIMIT_RULES, name)
 
 const someText = text({ maximumCharacters: MAXIMUM_NOTE_CHARACTERS })
 
-const keyNote: FieldRule = (value, path) =>
-  someText(value, path) ??
-  (/\p{Cc}/u.test(String(value))
-    ? fieldError(path, 'invalid_value', `Invalid '${path}': must not hold control characters.`)
-    : undefined)
+const keyNote = shown(
+  { ...someText.schema, pattern: patternOf(PLAIN_TEXT.source) },
+  (value, path) =>
+    someText(value, path) ??
+    (!PLAIN_TEXT.test(String(value))
+      ? fieldError(path, 'invalid_value', `Invalid '${path}': must not hold control characters.`)
+      : undefined),
+)
 
 const timeMs = integer({ minimum: 0, maximum: LATEST_MS })
 
-const MODELS = { type: 'array', items: { type: 'string' } } as const
-const LIMITS = {
-  type: 'object',
-  additionalProperties: false,
-  properties: {
-    requestsPerMinute: { type: 'integer', minimum: 1 },
-    tokensPerMinute: { type: 'integer', minimum: 1 },
-    audioSecondsPerMinute: { type: 'integer', minimum: 1 },
-    concurrency: { type: 'integer', minimum: 1 },
-    realtimeSessions: { type: 'integer', minimum: 1 },
-  },
-} as const
 const TIME = 'Unix milliseconds'
+const TIME_SHOWN = { type: 'integer', format: 'int64', description: TIME } as const satisfies Schema
 
 /** Fields of a key. In a create, null equals absent; in a change, null removes the field. */
 export class KeyChangeDto {
-  @Field(optional(modelGlobs), { ...MODELS, description: 'Globs; without them every model' })
+  @Field(optional(modelGlobs), { description: 'Globs; without them every model' })
   readonly models?: readonly string[] | null
 
-  @Field(optional(keyLimits), { ...LIMITS, description: 'As in auth.keys of the configuration file' })
+  @Field(optional(keyLimits), { description: 'As in auth.keys of the configuration file' })
   readonly limits?: KeyLimits | null
 
-  @Field(optional(keyNote), { type: 'string', description: 'At most 500 characters, for operators only' })
+  @Field(optional(keyNote), { description: 'For operators only, without control characters' })
   readonly note?: string | null
 
-  @Field(optional(timeMs), { type: 'integer', description: `${TIME}; the key is refused from then on` })
+  @Field(optional(timeMs), { description: `${TIME}; the key is refused from then on` })
   readonly expires_at?: number | null
 }
 
 export class NewKeyDto extends KeyChangeDto {
   @Field(optional(keyId), {
-    type: 'string',
     description: 'Shown in logs, metrics and usage; made up when it is left out',
     example: 'team-b',
   })
@@ -126,37 +120,37 @@ type KeyState = 'active' | 'expired' | 'revoked'
 
 /** A key in the admin API: reveals neither the key nor its hash. */
 export class KeyDto {
-  @ApiProperty({ enum: ['api_key'] })
+  @Shown({ ...TEXT, const: 'api_key' })
   readonly object = 'api_key'
 
-  @ApiProperty()
+  @Shown(described('Stands in logs, metrics and usage'))
   readonly id: string
 
-  @ApiProperty({ description: 'How the key begins' })
+  @Shown(described('How the key begins'))
   readonly hint: string
 
-  @ApiProperty({ enum: ['active', 'expired', 'revoked'] })
+  @Shown({ ...TEXT, enum: ['active', 'expired', 'revoked'] })
   readonly state: KeyState
 
-  @ApiProperty({ type: [String], nullable: true, description: 'Globs; null = every model' })
+  @Shown(nullable(listOf(TEXT, 'Globs; null = every model')))
   readonly models: readonly string[] | null
 
-  @ApiProperty({ ...LIMITS, nullable: true, selfRequired: true, description: 'null = none of its own' })
+  @Shown({ ...nullable(LIMITS), description: 'null = none of its own' })
   readonly limits: KeyLimits | null
 
-  @ApiProperty({ type: String, nullable: true })
+  @Shown(nullable(described('For operators only')))
   readonly note: string | null
 
-  @ApiProperty({ description: TIME })
+  @Shown(TIME_SHOWN)
   readonly created_at: number
 
-  @ApiProperty({ description: TIME })
+  @Shown(TIME_SHOWN)
   readonly updated_at: number
 
-  @ApiProperty({ type: Number, nullable: true, description: `${TIME}; null = never` })
+  @Shown({ ...nullable(TIME_SHOWN), description: `${TIME}; null = never` })
   readonly expires_at: number | null
 
-  @ApiProperty({ type: Number, nullable: true, description: TIME })
+  @Shown(nullable(TIME_SHOWN))
   readonly revoked_at: number | null
 
   constructor(key: IssuedKey, nowMs: number) {
@@ -175,7 +169,7 @@ export class KeyDto {
 
 /** The only response that contains a key. */
 export class IssuedKeyDto extends KeyDto {
-  @ApiProperty({ description: 'The key itself, shown this once' })
+  @Shown(described('The key itself, shown this once'))
   readonly key: string
 
   constructor(key: IssuedKey, nowMs: number, secret: string) {
@@ -184,7 +178,9 @@ export class IssuedKeyDto extends KeyDto {
   }
 }
 
-export class KeyListDto extends pageOf(KeyDto, 'Ask again with after=<last id>') {}
+export const KEY = schemaOf(KeyDto, 'Key', 'A key, without its secret')
+
+export class KeyListDto extends pageOf<KeyDto>(KEY, 'Ask again with after=<last id>') {}
 
 function stateOf({ revokedAtMs, expiresAtMs }: IssuedKey, nowMs: number): KeyState {
   if (revokedAtMs !== undefined) return 'revoked'

@@ -1,18 +1,20 @@
-import { Controller, HttpCode, Inject, Injectable, Post, UseGuards } from '@nestjs/common'
-import { ApiOkResponse, ApiOperation, ApiProperty } from '@nestjs/swagger'
+import { Controller, Inject, Injectable, UseGuards } from '@nestjs/common'
 import { ConfigStore, reportReload } from '../config/config-store.js'
+import { schemaOf, Shown } from '../core/dto.js'
 import { GatewayError } from '../core/errors.js'
+import { listOf, TEXT } from '../core/json-schema.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
-import { ApiAdmin, ApiAdminErrors } from './admin-request.js'
+import { Endpoint } from '../server/endpoint.decorator.js'
+import { adminRoute } from './admin-request.js'
 import { AdminGuard, CurrentAdmin } from './admin.guard.js'
 import { type Admin, AuditLog } from './audit-log.js'
 
 class ReloadDto {
-  @ApiProperty({ enum: ['config_reload'] })
+  @Shown({ ...TEXT, const: 'config_reload', description: 'What it is' })
   readonly object = 'config_reload'
 
-  @ApiProperty({ type: [String], description: 'Settings that changed, but keep their values until a restart' })
+  @Shown(listOf(TEXT, 'Settings that changed, but keep their values until a restart'))
   readonly needs_restart: readonly string[]
 
   constructor(needsRestart: readonly string[]) {
@@ -59,17 +61,23 @@ function refused(faults: readonly string[]): GatewayError {
   })
 }
 
-@ApiAdmin()
-@Controller('admin/v1/config')
+export const RELOAD_CONFIGURATION = adminRoute('POST', '/config/reload', {
+  operationId: 'reloadConfiguration',
+  summary: 'Read the configuration file anew, for this gateway and all its workers',
+  description: 'A file with faults changes nothing; all of them are named in error.faults.',
+  answer: {
+    description: 'The configuration is in force',
+    content: { 'application/json': schemaOf(ReloadDto, 'ConfigurationReload', 'What came of it') },
+  },
+  errors: ['unprocessable'],
+})
+
+@Controller()
 @UseGuards(AdminGuard)
 export class ReloadController {
   constructor(private readonly configuration: ReloadService) {}
 
-  @Post('reload')
-  @HttpCode(200)
-  @ApiOperation({ summary: 'Read the configuration file anew, for this gateway and all its workers' })
-  @ApiOkResponse({ type: ReloadDto })
-  @ApiAdminErrors([401, 404, 422, 429, 503])
+  @Endpoint(RELOAD_CONFIGURATION, [])
   async reload(@CurrentAdmin() admin: Admin): Promise<ReloadDto> {
     return new ReloadDto(await this.configuration.reload(admin))
   }

@@ -1,5 +1,4 @@
 import { All, Controller, Req, UseGuards } from '@nestjs/common'
-import { ApiExcludeController } from '@nestjs/swagger'
 import type { Request } from 'express'
 import { GatewayError } from '../core/errors.js'
 import { contextOf } from '../core/request-context.js'
@@ -7,7 +6,6 @@ import { methodsOf } from '../observability/routes.js'
 import { AdminGuard, nothingHere } from './admin.guard.js'
 
 /** All other paths below `/admin`: only the operator learns which routes and methods exist. */
-@ApiExcludeController()
 @Controller('admin')
 @UseGuards(AdminGuard)
 export class UnknownRoutesController {

@@ -1,7 +1,8 @@
-import { Controller, Get, Injectable, Query as QueryString, UseGuards } from '@nestjs/common'
-import { ApiOkResponse, ApiOperation, ApiProperty, ApiQuery } from '@nestjs/swagger'
-import type { Query } from '../core/dto.js'
-import { ApiPeriod, DAY_MS, type Period, readPeriod, UsageReportDto, UsageSumDto } from '../usage/usage.dto.js'
+import { Controller, Injectable, Query as QueryString, UseGuards } from '@nestjs/common'
+import { type Query, schemaOf, Shown } from '../core/dto.js'
+import { described, listOf, TEXT } from '../core/json-schema.js'
+import { Endpoint } from '../server/endpoint.decorator.js'
+import { DAY_MS, type Period, periodParameters, readPeriod, UsageReportDto, UsageSumDto } from '../usage/usage.dto.js'
 import {
   USAGE_GROUPS,
   type UsageGroup,
@@ -9,13 +10,13 @@ import {
   UsageReports,
   type UsageSum,
 } from '../usage/usage.repository.js'
-import { ApiAdmin, ApiAdminErrors, invalid, readQuery } from './admin-request.js'
+import { adminRoute, invalid, readQuery, textParameter } from './admin-request.js'
 import { AdminGuard, CurrentAdmin } from './admin.guard.js'
 import { type Admin, AuditLog } from './audit-log.js'
 
 /** Usage sum, optionally grouped by key. */
 class KeyUsageSumDto extends UsageSumDto {
-  @ApiProperty({ required: false, description: 'With group_by=key; caller = all with an upstream key of their own' })
+  @Shown(described('With group_by=key; caller = all with an upstream key of their own'), false)
   readonly key?: string
 
   constructor(sum: UsageSum) {
@@ -25,7 +26,7 @@ class KeyUsageSumDto extends UsageSumDto {
 }
 
 class KeyUsageSumsDto extends UsageReportDto {
-  @ApiProperty({ type: [KeyUsageSumDto] })
+  @Shown(listOf(schemaOf(KeyUsageSumDto, 'KeyUsageSum', 'What one group has used'), 'In the order of their groups'))
   readonly data: readonly KeyUsageSumDto[]
 
   constructor(period: Period, sums: readonly UsageSum[]) {
@@ -76,21 +77,36 @@ function parseGroupBy(text: string | undefined): readonly UsageGroup[] {
   throw invalid('group_by', `Invalid 'group_by': expected none, or some of ${USAGE_GROUPS.join(', ')} with commas.`)
 }
 
-@ApiAdmin()
-@Controller('admin/v1/usage')
+const GROUP_LIST = `(${USAGE_GROUPS.join('|')})`
+
+export const SHOW_USAGE = adminRoute('GET', '/usage', {
+  operationId: 'getGatewayUsage',
+  summary: 'What everybody has used, and what it cost',
+  description: 'Sums of the records of a period, by group.',
+  parameters: [
+    ...periodParameters(MAXIMUM_PERIOD_MS),
+    {
+      in: 'query',
+      name: 'group_by',
+      description: `none, or some of ${USAGE_GROUPS.join(',')}, each once`,
+      schema: { ...TEXT, pattern: `^(none|${GROUP_LIST}(,${GROUP_LIST})*)$` },
+    },
+    textParameter('key', 'Only this key id'),
+    textParameter('model', 'Only this model'),
+    textParameter('channel', 'Only this channel'),
+  ],
+  answer: {
+    description: 'One sum for each group',
+    content: { 'application/json': schemaOf(KeyUsageSumsDto, 'KeyUsageSums', 'Sums of usage, also by key') },
+  },
+})
+
+@Controller()
 @UseGuards(AdminGuard)
 export class UsageSumsController {
   constructor(private readonly usage: UsageSumsService) {}
 
-  @Get()
-  @ApiOperation({ summary: 'What everybody has used, and what it cost' })
-  @ApiPeriod(MAXIMUM_PERIOD_MS)
-  @ApiQuery({ name: 'group_by', required: false, type: String, description: 'none, or some of day,model,channel,key' })
-  @ApiQuery({ name: 'key', required: false, type: String, description: 'Only this key id' })
-  @ApiQuery({ name: 'model', required: false, type: String, description: 'Only this model' })
-  @ApiQuery({ name: 'channel', required: false, type: String, description: 'Only this channel' })
-  @ApiOkResponse({ type: KeyUsageSumsDto })
-  @ApiAdminErrors([400, 401, 404, 429, 503])
+  @Endpoint(SHOW_USAGE, [])
   sums(@QueryString() query: Query, @CurrentAdmin() admin: Admin): Promise<KeyUsageSumsDto> {
     return this.usage.sums(admin, query)
   }

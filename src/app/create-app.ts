@@ -1,7 +1,7 @@
 import type { Server } from 'node:http'
 import type { INestApplication } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
-import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger'
+import type { OpenAPIObject } from '@nestjs/swagger'
 import { KeyTable } from '../auth/key-table.js'
 import { ConfigStore, type ConfigurationOptions } from '../config/config-store.js'
 import type { GatewayConfig } from '../config/settings.js'
@@ -17,23 +17,8 @@ import { UnknownPaths } from '../server/unknown-path.js'
 import { AppModule } from './app.module.js'
 import { ENDPOINTS } from './capabilities.js'
 import { PAGES, serveDocumentation } from './documentation.js'
+import { openApiDocument } from './openapi.js'
 import { dialectOf, requestStart } from './request-start.js'
-
-/** Interface version of the specification's audio part; the document's own version. */
-const INTERFACE_VERSION = '2026-04'
-
-/** The OpenAPI 3.1 document, made from the DTOs that also check the requests. */
-export function openApiDocument(application: INestApplication): OpenAPIObject {
-  const configuration = new DocumentBuilder()
-    .setOpenAPIVersion('3.1.0')
-    .setTitle('Multi-Model Gateway')
-    .setDescription('Many AI upstreams behind one address and one key.')
-    .setVersion(INTERFACE_VERSION)
-    .addBearerAuth()
-    .addApiKey({ type: 'apiKey', name: 'x-api-key', in: 'header' }, 'x-api-key')
-    .build()
-  return SwaggerModule.createDocument(application, configuration)
-}
 
 const STUCK_MARGIN_MS = 30_000
 
@@ -70,7 +55,7 @@ export async function createApplication(options: ApplicationOptions): Promise<IN
       lastResponse: (on) => adapter.lastResponse(on),
     }),
     () => {
-      serveDocumentation(application, settings, () => openApiDocument(application))
+      serveDocumentation(application, settings, () => openApiDocument(settings.current.server.publicUrl) as OpenAPIObject)
     },
     dialectOf,
   )

@@ -1,5 +1,10 @@
 import type { EndpointSpec } from '../core/endpoint.js'
 import { estimateRecording, estimateSpeech } from '../limits/estimate-usage.js'
+import {
+  SPEECH_DOCUMENTATION,
+  TRANSCRIPTIONS_DOCUMENTATION,
+  TRANSLATIONS_DOCUMENTATION,
+} from './audio.documentation.js'
 
 export const SPEECH = {
   name: 'audio.speech',
@@ -14,6 +19,7 @@ export const SPEECH = {
   rateLimit: 'counted',
   bodyLimit: 'jsonBodyBytes',
   loggedPath: 'path',
+  documentation: SPEECH_DOCUMENTATION,
 } as const satisfies EndpointSpec
 
 export const TRANSCRIPTIONS = {
@@ -29,6 +35,7 @@ export const TRANSCRIPTIONS = {
   rateLimit: 'counted',
   bodyLimit: 'audioBodyBytes',
   loggedPath: 'path',
+  documentation: TRANSCRIPTIONS_DOCUMENTATION,
 } as const satisfies EndpointSpec
 
 export const TRANSLATIONS = {
@@ -37,4 +44,5 @@ export const TRANSLATIONS = {
   path: '/v1/audio/translations',
   capability: 'translation',
   metricFamily: 'translation',
+  documentation: TRANSLATIONS_DOCUMENTATION,
 } as const satisfies EndpointSpec

@@ -1,22 +1,23 @@
 import { Injectable, mixin, type PipeTransform, type Type } from '@nestjs/common'
-import { ApiBody, ApiConsumes } from '@nestjs/swagger'
 import { iso6393 } from 'iso-639-3'
 import { CLASS_FORMATS, type ModelClass } from '../config/model-classes.js'
 import { ConfigStore } from '../config/config-store.js'
 import { DtoCheck, Field } from '../core/dto.js'
 import type { BodyLimitSetting } from '../core/endpoint.js'
 import { GatewayError, quoted } from '../core/errors.js'
+import { TEXT } from '../core/json-schema.js'
 import { contextOf } from '../core/request-context.js'
 import { type MultipartField, SPOOL_MEMORY_BYTES, type UploadedFile } from '../core/spooled-file.js'
 import {
   anything,
   decimalOf,
   fieldError,
-  type FieldRule,
+  named,
   oneOf,
-  optional,
   required,
+  shown,
   text,
+  whenGiven,
 } from '../core/validation-rules.js'
 import { type Exchange, HttpExchange } from '../server/json-request.js'
 import { boundaryOf } from '../server/multipart-parser.js'
@@ -74,14 +75,7 @@ export function AudioUploadRequest(
   { bodyLimit }: { readonly bodyLimit: BodyLimitSetting },
   dto: Type<object>,
 ): ParameterDecorator {
-  const parameter = HttpExchange(audioUploadPipe(dto, bodyLimit))
-  return (target, key, index) => {
-    parameter(target, key, index)
-    const descriptor = key === undefined ? undefined : Object.getOwnPropertyDescriptor(target, key)
-    if (key === undefined || descriptor === undefined) return
-    ApiConsumes('multipart/form-data')(target, key, descriptor)
-    ApiBody({ type: dto })(target, key, descriptor)
-  }
+  return HttpExchange(audioUploadPipe(dto, bodyLimit))
 }
 
 function fileOf({ file }: MultipartUpload): UploadedFile {
@@ -123,7 +117,7 @@ export function assertFormat(format: string, model: string, modelClass: ModelCla
 }
 
 /** Form fields are text; the specification's range is checked on their number. */
-const temperature: FieldRule = (value, path) => {
+const temperature = shown({ type: 'number', minimum: 0, maximum: 1 }, (value, path) => {
   const number = decimalOf(value)
   if (Number.isNaN(number)) {
     return fieldError(path, 'invalid_type', `Invalid type for '${path}': expected a decimal.`)
@@ -142,23 +136,28 @@ const temperature: FieldRule = (value, path) => {
         'decimal_above_max_value',
         `Invalid '${path}': decimal above maximum value. Expected a value <= 1.`,
       )
-}
+})
 
-const language: FieldRule = (value, path) =>
+/** Which codes there are, no pattern can say. */
+const language = shown({ ...TEXT, pattern: '^[A-Za-z]{2,3}$' }, (value, path) =>
   typeof value === 'string' && isLanguageCode(value)
     ? undefined
     : fieldError(
         path,
         'invalid_language_format',
         `Invalid '${path}': the language must be an ISO 639-1 or ISO 639-3 code such as 'en' or 'eng'.`,
-      )
+      ),
+)
 
-const booleanText: FieldRule = (value, path) =>
+const booleanText = shown({ type: 'boolean' }, (value, path) =>
   value === 'true' || value === 'false'
     ? undefined
-    : fieldError(path, 'invalid_type', `Invalid type for '${path}': expected 'true' or 'false'.`)
+    : fieldError(path, 'invalid_type', `Invalid type for '${path}': expected 'true' or 'false'.`),
+)
 
-const responseFormat = optional(oneOf(RESPONSE_FORMATS, 'unsupported_value'))
+const responseFormat = whenGiven(
+  named('TranscriptFormat', 'Format of a transcript', oneOf(RESPONSE_FORMATS, 'unsupported_value')),
+)
 
 const fileDocumentation = {
   type: 'string',
@@ -169,47 +168,52 @@ const fileDocumentation = {
 /** The specification's translation request; all other fields are relayed in their order. */
 export class TranslationRequestDto {
   /** Arrives as a file part; what is wrong with it is found out where its bytes are. */
-  @Field(anything, fileDocumentation)
+  @Field(anything, fileDocumentation, true)
   readonly file!: unknown
 
-  @Field(optional(text({ allowBlank: false })), { type: 'string', default: 'whisper-1' })
+  @Field(whenGiven(text({ allowBlank: false })), { description: 'STT model identifier', default: 'whisper-1' })
   readonly model?: string
 
-  @Field(optional(text()), { type: 'string', description: 'Context hint' })
+  @Field(whenGiven(text()), { description: 'Context hint' })
   readonly prompt?: string
 
-  @Field(responseFormat, { enum: RESPONSE_FORMATS, default: 'json' })
+  @Field(responseFormat, {
+    description: 'Which of them a model has depends on its class',
+    default: DEFAULT_RESPONSE_FORMAT,
+  })
   readonly response_format?: string
 
-  @Field(optional(temperature), { type: 'number', minimum: 0, maximum: 1 })
+  @Field(whenGiven(temperature), { description: 'Sampling temperature' })
   readonly temperature?: string
 }
 
 /** The specification's transcription request; all other fields are relayed in their order. */
 export class TranscriptionRequestDto {
   /** Arrives as a file part; what is wrong with it is found out where its bytes are. */
-  @Field(anything, fileDocumentation)
+  @Field(anything, fileDocumentation, true)
   readonly file!: unknown
 
   @Field(required(text({ allowBlank: false })), {
-    type: 'string',
     description: 'STT model identifier',
     example: 'whisper-1',
   })
   readonly model!: string
 
-  @Field(optional(language), { type: 'string', description: 'ISO 639-1 or 639-3 code', example: 'en' })
+  @Field(whenGiven(language), { description: 'ISO 639-1 or 639-3 code', example: 'en' })
   readonly language?: string
 
-  @Field(optional(text()), { type: 'string', description: 'Context hint' })
+  @Field(whenGiven(text()), { description: 'Context hint' })
   readonly prompt?: string
 
-  @Field(responseFormat, { enum: RESPONSE_FORMATS, default: 'json' })
+  @Field(responseFormat, {
+    description: 'Which of them a model has depends on its class',
+    default: DEFAULT_RESPONSE_FORMAT,
+  })
   readonly response_format?: string
 
-  @Field(optional(temperature), { type: 'number', minimum: 0, maximum: 1 })
+  @Field(whenGiven(temperature), { description: 'Sampling temperature' })
   readonly temperature?: string
 
-  @Field(optional(booleanText), { type: 'boolean', default: false, description: 'Events; ignored by class S' })
+  @Field(whenGiven(booleanText), { default: false, description: 'Events; ignored by class S' })
   readonly stream?: string
 }

@@ -1,5 +1,6 @@
 import type { EndpointSpec } from '../core/endpoint.js'
 import { estimateChat } from '../limits/estimate-usage.js'
+import { CHAT_COMPLETIONS_DOCUMENTATION } from './chat.documentation.js'
 
 export const CHAT_COMPLETIONS = {
   name: 'chat.completions',
@@ -14,4 +15,5 @@ export const CHAT_COMPLETIONS = {
   rateLimit: 'counted',
   bodyLimit: 'jsonBodyBytes',
   loggedPath: 'path',
+  documentation: CHAT_COMPLETIONS_DOCUMENTATION,
 } as const satisfies EndpointSpec

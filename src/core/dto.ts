@@ -1,9 +1,9 @@
 import { applyDecorators, type Type, ValidationPipe } from '@nestjs/common'
-import { ApiProperty } from '@nestjs/swagger'
 import { getMetadataStorage, ValidateBy, type ValidationArguments, type ValidationError } from 'class-validator'
 import { type FieldError, GatewayError } from './errors.js'
+import type { Schema } from './json-schema.js'
 import { MemberNames } from './member-names.js'
-import { type FieldRule, NO_PATH } from './validation-rules.js'
+import { type FieldRule, isRequired, NO_PATH } from './validation-rules.js'
 
 /** A query string as Express parses it: text, or a list where a name stands more than once. */
 export type Query = Readonly<Record<string, unknown>>
@@ -13,29 +13,27 @@ interface RuleContext {
   readonly rule: FieldRule
 }
 
-/** A field's place in the OpenAPI document. */
-export interface FieldSchema {
-  readonly type?: string
-  readonly enum?: readonly string[]
-  readonly description?: string
-  readonly default?: unknown
-  readonly example?: unknown
-  readonly format?: string
-  readonly minimum?: number
-  readonly maximum?: number
-  readonly minItems?: number
-  readonly required?: readonly string[]
-  readonly additionalProperties?: boolean
-  readonly properties?: Readonly<Record<string, FieldSchema>>
-  readonly items?: FieldSchema
-  readonly oneOf?: readonly FieldSchema[]
+/** What readers of the OpenAPI document learn of a field beyond its rule; a member here stands for the rule's own. */
+type Annotations = Omit<Schema, 'required'>
+
+interface ShownField {
+  readonly name: string
+  readonly schema: Schema
+  readonly isRequired: boolean
 }
+
+const SHOWN_FIELDS = Symbol('fields in the OpenAPI document')
 
 /**
  * One field of a DTO: its rule as a class-validator constraint and its place in the OpenAPI document, in one line,
- * so that what is checked and what is documented cannot drift apart. A field is required when its rule refuses absence.
+ * so that what is checked and what is documented cannot drift apart. A field is needed when its rule refuses absence, or where
+ * something else does, as of files.
  */
-export function Field(rule: FieldRule, schema: FieldSchema): PropertyDecorator {
+export function Field(
+  rule: FieldRule,
+  annotations: Annotations,
+  isNeeded: boolean = isRequired(rule),
+): PropertyDecorator {
   const context: RuleContext = { rule }
   const constraint = ValidateBy(
     {
@@ -47,7 +45,45 @@ export function Field(rule: FieldRule, schema: FieldSchema): PropertyDecorator {
     },
     { context },
   )
-  return applyDecorators(constraint, documented(schema, rule(undefined, '') !== undefined))
+  return applyDecorators(constraint, Shown(annotated(rule.schema ?? {}, annotations), isNeeded))
+}
+
+/** A component has words of its own; those of one place stand beside it. */
+const annotated = (schema: Schema, annotations: Annotations): Schema =>
+  schema.title === undefined ? { ...schema, ...annotations } : { allOf: [schema], ...annotations }
+
+/** One field of an answer, which nobody checks. */
+export function Shown(schema: Schema, isAlwaysThere = true): PropertyDecorator {
+  return (prototype, name) => {
+    const field: ShownField = { name: String(name), schema, isRequired: isAlwaysThere }
+    // Those of a base class come first and stay its own.
+    Reflect.defineMetadata(SHOWN_FIELDS, [...shownFields(prototype), field], prototype)
+  }
+}
+
+const shownFields = (prototype: object): readonly ShownField[] =>
+  (Reflect.getMetadata(SHOWN_FIELDS, prototype) ?? []) as readonly ShownField[]
+
+/** An object in which no other members may stand. */
+export const CLOSED = { additionalProperties: false } as const
+
+/** Bodies of requests and answers as the OpenAPI document shows them, under a name of their own. */
+export function schemaOf(
+  dto: Type<object>,
+  title: string,
+  description: string,
+  { additionalProperties }: { readonly additionalProperties: boolean } = { additionalProperties: true },
+): Schema {
+  const fields = shownFields(dto.prototype as object)
+  const required = fields.filter((field) => field.isRequired).map(({ name }) => name)
+  return {
+    title,
+    type: 'object',
+    description,
+    ...(required.length === 0 ? {} : { required }),
+    additionalProperties,
+    properties: Object.fromEntries(fields.map(({ name, schema }) => [name, schema])),
+  }
 }
 
 const READ_NAMES = Symbol('names that are read')
@@ -57,12 +93,6 @@ export function AlsoReads(...names: readonly string[]): ClassDecorator {
   return (dto) => {
     Reflect.defineMetadata(READ_NAMES, names, dto)
   }
-}
-
-function documented(schema: FieldSchema, isRequired: boolean): PropertyDecorator {
-  // An object's own `required` lists its members, so its presence is said by another word.
-  const presence = schema.type === 'object' ? { selfRequired: isRequired } : { required: isRequired }
-  return ApiProperty({ ...schema, ...presence } as Parameters<typeof ApiProperty>[0])
 }
 
 /**

@@ -14,6 +14,7 @@ const LIST = {
   rateLimit: 'counted',
   bodyLimit: 0,
   loggedPath: 'path',
+  documentation: 'none',
 } as const satisfies EndpointSpec
 
 const CREATE: EndpointSpec = { ...LIST, name: 'things.create', method: 'POST', metricFamily: 'thing' }

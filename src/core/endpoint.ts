@@ -1,5 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { ModelCapability, ModelClass } from '../config/model-classes.js'
+import type { ErrorKind } from './errors.js'
+import type { Schema } from './json-schema.js'
 import type { EstimatedUse } from './quota.js'
 
 /** The wire format an endpoint's clients read: it decides the form of errors and the names of the limit headers. */
@@ -33,27 +35,73 @@ export interface Billing {
 /** Computes, from what an endpoint's requests hold, what one is expected to use before its upstream says so. */
 type Estimate = (...request: never[]) => EstimatedUse
 
-/** Everything the gateway knows of an endpoint by its path. Each member must be said: none is true by omission. */
-export interface EndpointSpec {
-  /** Unique; for people. */
+/** A parameter of a request in the OpenAPI document. */
+export interface ParameterDocumentation {
+  readonly in: 'path' | 'query' | 'header'
   readonly name: string
-  readonly method: 'GET' | 'POST'
+  readonly description: string
+  readonly schema: Schema
+  readonly required?: boolean
+  /** How lists stand in a query; false = with commas. */
+  readonly explode?: boolean
+}
+
+/** Media type → form. */
+type Content = Readonly<Record<string, Schema>>
+
+/** A success of a route. */
+export interface AnswerDocumentation {
+  readonly description: string
+  readonly content?: Content
+  readonly headers?: Readonly<Record<string, { readonly description: string; readonly schema: Schema }>>
+}
+
+/** What callers read of a route in the OpenAPI document; errors follow from the route itself, but for those named here. */
+export interface RouteDocumentation {
+  /** Unique; generated clients call their function so. */
+  readonly operationId: string
+  readonly tag: string
+  readonly summary: string
+  readonly description: string
+  readonly parameters?: readonly ParameterDocumentation[]
+  readonly body?: Content
+  /** Absent status = 200. */
+  readonly answer: AnswerDocumentation & { readonly status?: number }
+  /** By status: where an error's status is no error here. */
+  readonly otherAnswers?: Readonly<Record<number, AnswerDocumentation>>
+  readonly errors?: readonly ErrorKind[]
+  /** Members of the operation that OpenAPI has no words for. */
+  readonly extensions?: Readonly<Record<`x-${string}`, unknown>>
+}
+
+/** What is served at a path, as callers see it. */
+export interface RouteSpec {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   /** Literal segments and `:parameters`. */
   readonly path: `/${string}`
   readonly dialect: Dialect
   /** What requests ask of the model they name; `none` where they name no model. */
   readonly capability: ModelCapability | 'none'
-  readonly billing: Billing | 'none'
-  /** What token and audio limits reserve; `each_response` = within a session, as responses are asked for. */
-  readonly estimate: Estimate | 'each_response' | 'none'
-  /** For figures that need not tell each route; `other` = of no family. */
-  readonly metricFamily: string
   /** Empty = whoever calls needs no key. */
   readonly keyHeaders: readonly KeyHeader[]
   /** Whether requests count against the limits of their key. */
   readonly rateLimit: 'counted' | 'exempt'
   /** Bytes where no setting bounds the body; 0 = none is read. */
   readonly bodyLimit: BodyLimitSetting | number
+  /** `none` = not for callers. */
+  readonly documentation: RouteDocumentation | 'none'
+}
+
+/** Everything the gateway knows of an endpoint by its path. Each member must be said: none is true by omission. */
+export interface EndpointSpec extends RouteSpec {
+  /** Unique; for people. */
+  readonly name: string
+  readonly method: 'GET' | 'POST'
+  readonly billing: Billing | 'none'
+  /** What token and audio limits reserve; `each_response` = within a session, as responses are asked for. */
+  readonly estimate: Estimate | 'each_response' | 'none'
+  /** For figures that need not tell each route; `other` = of no family. */
+  readonly metricFamily: string
   /** `template` = the path holds a secret and never stands in a log. */
   readonly loggedPath: 'path' | 'template'
 }

@@ -1,4 +1,5 @@
 import { type FieldError, GatewayError, quoted } from './errors.js'
+import { nullable, type Schema, TEXT } from './json-schema.js'
 import { AMBIGUOUS_KEY, MemberNames } from './member-names.js'
 
 /** Whether the calendar has the day, `YYYY-MM-DD`: `Date` takes the 30th of February for one in March. */
@@ -16,7 +17,25 @@ export const decimalOf = (text: unknown): number =>
   typeof text === 'string' && text.length <= LONGEST_CHARACTERS && DECIMAL.test(text) ? Number(text) : NaN
 
 /** Judges one value; undefined = nothing wrong. Rules never change a value. */
-export type FieldRule = (value: unknown, path: string) => FieldError | undefined
+export interface FieldRule {
+  (value: unknown, path: string): FieldError | undefined
+  /** What passes, as far as a schema can say it; absent = any value. Never says less than the rule lets through. */
+  readonly schema?: Schema
+}
+
+/**
+ * A rule with the schema of what it lets through. One that has a schema already stays as it is, and is wrapped; else it is the
+ * same function, as calls cost on the way of every request.
+ */
+export const shown = (schema: Schema, rule: FieldRule): FieldRule =>
+  Object.assign(rule.schema === undefined ? rule : (value: unknown, path: string) => rule(value, path), { schema })
+
+/** The same rule; its schema becomes a component of the OpenAPI document, which generated clients call so. */
+export const named = (title: string, description: string, rule: FieldRule): FieldRule =>
+  shown({ ...rule.schema, title, description }, rule)
+
+/** Whether a rule refuses a member that is not there. */
+export const isRequired = (rule: FieldRule): boolean => rule(undefined, '') !== undefined
 
 /** The path of a check that needs no message: no path is put together for deeper values. */
 export const NO_PATH = '\0'
@@ -45,20 +64,21 @@ export const missing = (path: string): FieldError =>
   fieldError(path, 'missing_required_parameter', `Missing required parameter: '${path}'.`)
 
 /** A required value: absent and null are the same fault. */
-export const required =
-  (rule: FieldRule): FieldRule =>
-  (value, path) =>
-    value === undefined || value === null ? missing(path) : rule(value, path)
+export const required = (rule: FieldRule): FieldRule =>
+  shown(rule.schema ?? {}, (value, path) => (value === undefined || value === null ? missing(path) : rule(value, path)))
 
 /** An optional value: absent and null pass, as upstreams accept both. */
-export const optional =
-  (rule: FieldRule): FieldRule =>
-  (value, path) =>
-    value === undefined || value === null ? undefined : rule(value, path)
+export const optional = (rule: FieldRule): FieldRule =>
+  shown(nullable(rule.schema ?? {}), (value, path) =>
+    value === undefined || value === null ? undefined : rule(value, path),
+  )
 
-export const anyOf =
-  (expected: string, ...rules: readonly FieldRule[]): FieldRule =>
-  (value, path) => {
+/** An optional value where none can be null, as in forms and queries. */
+export const whenGiven = (rule: FieldRule): FieldRule =>
+  shown(rule.schema ?? {}, (value, path) => (value === undefined ? undefined : rule(value, path)))
+
+export const anyOf = (expected: string, ...rules: readonly FieldRule[]): FieldRule =>
+  shown({ anyOf: rules.map(({ schema = {} }) => schema) }, (value, path) => {
     const found: FieldError[] = []
     for (const rule of rules) {
       const error = rule(value, path)
@@ -66,7 +86,7 @@ export const anyOf =
       found.push(error)
     }
     return found.find(({ code }) => code === AMBIGUOUS_KEY) ?? wrongType(path, expected, value)
-  }
+  })
 
 interface TextRule {
   readonly allowBlank?: boolean
@@ -74,9 +94,16 @@ interface TextRule {
   readonly maximumCharacters?: number
 }
 
-export const text =
-  ({ allowBlank = true, maximumCharacters = Infinity }: TextRule = {}): FieldRule =>
-  (value, path) => {
+/** More than white space. */
+const NOT_BLANK = { minLength: 1, pattern: '\\S' } as const
+
+export const text = ({ allowBlank = true, maximumCharacters = Infinity }: TextRule = {}): FieldRule => {
+  const schema = {
+    ...TEXT,
+    ...(allowBlank ? {} : NOT_BLANK),
+    ...(maximumCharacters === Infinity ? {} : { maxLength: maximumCharacters }),
+  }
+  return shown(schema, (value, path) => {
     if (typeof value !== 'string') return wrongType(path, 'a string', value)
     if (!allowBlank && value.trim() === '') {
       return fieldError(
@@ -92,7 +119,8 @@ export const text =
       'string_above_max_length',
       `Invalid '${path}': string too long. Expected a string with at most ${maximumCharacters} characters.`,
     )
-  }
+  })
+}
 
 export function codePoints(value: string): number {
   let count = value.length
@@ -131,34 +159,42 @@ const inRange =
 
 export const decimal = (range: RangeRule = {}): FieldRule => {
   const ranged = inRange('decimal', range)
-  return (value, path) =>
-    typeof value === 'number' && Number.isFinite(value) ? ranged(value, path) : wrongType(path, 'a decimal', value)
+  return shown({ type: 'number', ...range }, (value, path) =>
+    typeof value === 'number' && Number.isFinite(value) ? ranged(value, path) : wrongType(path, 'a decimal', value),
+  )
 }
 
 export const integer = (range: RangeRule = {}): FieldRule => {
   const ranged = inRange('integer', range)
-  return (value, path) => (Number.isInteger(value) ? ranged(Number(value), path) : wrongType(path, 'an integer', value))
+  return shown({ type: 'integer', ...range }, (value, path) =>
+    Number.isInteger(value) ? ranged(Number(value), path) : wrongType(path, 'an integer', value),
+  )
 }
 
-export const flag: FieldRule = (value, path) =>
-  typeof value === 'boolean' ? undefined : wrongType(path, 'a boolean', value)
+export const flag: FieldRule = shown({ type: 'boolean' }, (value, path) =>
+  typeof value === 'boolean' ? undefined : wrongType(path, 'a boolean', value),
+)
 
 export const oneOf = (allowed: readonly string[], code = 'invalid_value'): FieldRule => {
   const set = new Set(allowed)
   const list = allowed.map((word) => `'${word}'`).join(', ')
-  return (value, path) => {
+  return shown({ ...TEXT, enum: allowed }, (value, path) => {
     if (typeof value !== 'string') return wrongType(path, 'a string', value)
     return set.has(value)
       ? undefined
       : fieldError(path, code, `Invalid value for '${path}'. Supported values are: ${list}.`)
-  }
+  })
 }
 
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+const OBJECT = { type: 'object', additionalProperties: true } as const
+
 /** Any object. */
-export const anyRecord: FieldRule = (value, path) => (isRecord(value) ? undefined : wrongType(path, 'an object', value))
+export const anyRecord: FieldRule = shown(OBJECT, (value, path) =>
+  isRecord(value) ? undefined : wrongType(path, 'an object', value),
+)
 
 /**
  * An object whose named members are judged; members without a rule travel on unjudged. A name that an upstream may take for
@@ -166,7 +202,7 @@ export const anyRecord: FieldRule = (value, path) => (isRecord(value) ? undefine
  */
 export const record = (members: Readonly<Record<string, FieldRule>>, alsoRead: readonly string[] = []): FieldRule => {
   const names = new MemberNames([...Object.keys(members), ...alsoRead])
-  return (value, path) => {
+  return shown(recordSchema(members), (value, path) => {
     if (!isRecord(value)) return wrongType(path, 'an object', value)
     const ambiguity = names.ambiguity(value, path)
     if (ambiguity !== undefined) return ambiguity
@@ -175,7 +211,14 @@ export const record = (members: Readonly<Record<string, FieldRule>>, alsoRead: r
       if (found !== undefined) return found
     }
     return undefined
-  }
+  })
+}
+
+function recordSchema(members: Readonly<Record<string, FieldRule>>): Schema {
+  const entries = Object.entries(members)
+  const needed = entries.filter(([, rule]) => isRequired(rule)).map(([name]) => name)
+  const properties = Object.fromEntries(entries.map(([name, { schema = {} }]) => [name, schema]))
+  return { ...OBJECT, ...(needed.length === 0 ? {} : { required: needed }), properties }
 }
 
 /** A value of any kind; of an object the names that are read, and nothing else, are judged. */
@@ -187,19 +230,43 @@ export const readable = (...names: readonly string[]): FieldRule => {
 /** A member that is read, but not judged here. */
 export const anything: FieldRule = () => undefined
 
-export const list =
-  (item: FieldRule, { minimumItems = 0 }: { readonly minimumItems?: number } = {}): FieldRule =>
-  (value, path) => {
+interface LengthRule {
+  readonly minimumItems?: number
+  readonly maximumItems?: number
+  /** What the items are called in the message. */
+  readonly itemWord?: string
+}
+
+/** How many there are is judged before any of them is looked at. */
+export const list = (
+  item: FieldRule,
+  { minimumItems = 0, maximumItems = Infinity, itemWord = 'items' }: LengthRule = {},
+): FieldRule => {
+  const schema = {
+    type: 'array',
+    items: item.schema ?? {},
+    ...(minimumItems === 0 ? {} : { minItems: minimumItems }),
+    ...(maximumItems === Infinity ? {} : { maxItems: maximumItems }),
+  }
+  return shown(schema, (value, path) => {
     if (!Array.isArray(value)) return wrongType(path, 'an array', value)
     if (value.length < minimumItems) {
       return fieldError(path, 'empty_array', `Invalid '${path}': empty array. Expected at least ${minimumItems} item.`)
+    }
+    if (value.length > maximumItems) {
+      return fieldError(
+        path,
+        'array_above_max_length',
+        `Invalid '${path}': array too long. Expected at most ${maximumItems} ${itemWord}.`,
+      )
     }
     for (let index = 0; index < value.length; index++) {
       const found = item(value[index], itemPath(path, index))
       if (found !== undefined) return found
     }
     return undefined
-  }
+  })
+}
 
 /** What a caller may write into `metadata`: a rule for a value, a shape for an object. All else is refused. */
 export interface MetadataShape {

@@ -1,109 +1,134 @@
-import { applyDecorators } from '@nestjs/common'
-import { ApiResponse } from '@nestjs/swagger'
+import type { Dialect, RouteSpec } from '../core/endpoint.js'
+import { ERROR_KINDS, type ErrorKind, GatewayError } from '../core/errors.js'
+import { answer, described, nullable, type Schema, TEXT } from '../core/json-schema.js'
+import { ERROR_FORMATS } from './error-format.js'
 
-const NULLABLE_TEXT = { type: ['string', 'null'] } as const
+const MESSAGE = described('What is wrong, for people; it never holds a secret')
+const REQUEST_ID = described('The same as the header x-request-id')
 
-/** The error body of audio, chat and admin routes. */
-export const OPENAI_ERROR = {
-  type: 'object',
-  required: ['error'],
-  properties: {
-    error: {
-      type: 'object',
-      required: ['message', 'type', 'param', 'code'],
-      properties: { message: { type: 'string' }, type: { type: 'string' }, param: NULLABLE_TEXT, code: NULLABLE_TEXT },
+const OPENAI_ERROR = answer('OpenAIError', 'An error of the chat, audio, models, usage, limits and admin routes', {
+  error: {
+    type: 'object',
+    description: 'The error itself',
+    required: ['message', 'type', 'param', 'code'],
+    additionalProperties: true,
+    properties: {
+      message: MESSAGE,
+      type: described('The family of the error, such as invalid_request_error'),
+      param: nullable(described('The field at fault, as the caller wrote its path; null where there is none')),
+      code: nullable(described('A stable word for programs, such as model_not_found')),
     },
   },
-}
+})
 
-const MESSAGES_ERROR = {
-  type: 'object',
-  required: ['type', 'error', 'request_id'],
-  properties: {
-    type: { type: 'string', enum: ['error'] },
-    error: {
-      type: 'object',
-      required: ['type', 'message'],
-      properties: { type: { type: 'string' }, message: { type: 'string' } },
-    },
-    request_id: { type: 'string' },
+const MESSAGES_ERROR = answer('MessagesError', 'An error of the messages routes', {
+  type: { ...TEXT, const: 'error', description: 'Always error' },
+  error: {
+    type: 'object',
+    description: 'The error itself',
+    required: ['type', 'message'],
+    additionalProperties: true,
+    properties: { type: described('The family of the error, such as invalid_request_error'), message: MESSAGE },
   },
+  request_id: REQUEST_ID,
+})
+
+const TASK_MEMBERS = {
+  code: { type: 'integer', minimum: 1, description: 'The number of the error; never 0' },
+  message: MESSAGE,
+  request_id: REQUEST_ID,
+} as const satisfies Readonly<Record<string, Schema>>
+
+const TASK_ERROR = answer('TaskError', 'An error of the video, callback and document routes', TASK_MEMBERS)
+
+const IMAGE_ERROR = answer('ImageError', 'An error of the image routes', {
+  ...TASK_MEMBERS,
+  description: described('The same as message'),
+})
+
+/** The body of errors in each dialect, and how a response of it is called. */
+const ERROR_BODIES: Readonly<Record<Dialect, { readonly name: string; readonly schema: Schema }>> = {
+  openai: { name: 'OpenAIError', schema: OPENAI_ERROR },
+  'openai-audio': { name: 'AudioError', schema: OPENAI_ERROR },
+  messages: { name: 'MessagesError', schema: MESSAGES_ERROR },
+  task: { name: 'TaskError', schema: TASK_ERROR },
+  image: { name: 'ImageError', schema: IMAGE_ERROR },
 }
 
-const TASK_ERROR = {
-  type: 'object',
-  required: ['code', 'message', 'request_id'],
-  properties: {
-    code: { type: 'integer', description: 'Never 0' },
-    message: { type: 'string' },
-    request_id: { type: 'string' },
-  },
+/** What callers read of each kind; those they never get are not there. */
+const MEANINGS: Readonly<Partial<Record<ErrorKind, string>>> = {
+  invalid_request: 'the request is not valid, and the message names the field',
+  unauthorized: 'no key was sent, or one that is not valid',
+  forbidden_model: 'the key may not use the model',
+  forbidden_origin: 'browsers of this origin are not let in',
+  unknown_model: 'no such model is served here',
+  not_found: 'there is no such thing',
+  method_not_allowed: 'the path has no such method; Allow names those it has',
+  upgrade_required: 'the request does not ask for WebSocket version 13',
+  unsupported_media_type: 'the body is of a wrong media type, or compressed',
+  request_timeout: 'the request did not arrive in time',
+  header_fields_too_large: 'the headers are too large',
+  conflict: 'it contradicts what is there',
+  idempotency_running: 'a request under the same Idempotency-Key has not ended',
+  unprocessable: 'the content cannot be used',
+  payload_too_large: 'the body, or a file in it, is larger than its limit',
+  rate_limited: 'too many requests; Retry-After says when to come back',
+  overloaded: 'the gateway is full or shuts down; Retry-After says when to come back',
+  upstream_failed: 'the upstream failed',
+  upstream_timeout: 'the upstream did not answer in time',
+  internal: 'the gateway failed',
 }
 
-const CASES: Readonly<Record<string, string>> = {
-  400: 'The request is not valid; param names the field',
-  401: 'No API key, or one that is not valid',
-  403: 'The key has no access to the model',
-  404: 'The model does not exist here',
-  408: 'The body did not arrive in time',
-  413: 'The body is larger than the limit of the route',
-  415: 'The body is of the wrong media type',
-  426: 'The request does not ask for WebSocket version 13',
-  429: 'Too many requests; Retry-After says when to come back',
-  500: 'The upstream provider failed',
-  502: 'The upstream provider failed',
-  503: 'The gateway is full or shuts down; Retry-After says when to come back',
-  504: 'The upstream provider did not answer in time',
+export const statusOf = (dialect: Dialect, kind: ErrorKind): number =>
+  ERROR_FORMATS[dialect].status(new GatewayError(kind, ''))
+
+/** Of everything that reaches the gateway. */
+const ALWAYS: readonly ErrorKind[] = [
+  'invalid_request',
+  'method_not_allowed',
+  'request_timeout',
+  'header_fields_too_large',
+  'overloaded',
+  'internal',
+]
+const OF_KEYS: readonly ErrorKind[] = ['unauthorized', 'rate_limited']
+const OF_BODIES: readonly ErrorKind[] = ['payload_too_large', 'unsupported_media_type']
+/** An upstream's own refusal of the caller's request keeps its status. */
+const OF_MODELS: readonly ErrorKind[] = [
+  ...(['forbidden_model', 'unknown_model', 'conflict', 'unprocessable'] as const),
+  ...(['payload_too_large', 'upstream_failed', 'upstream_timeout'] as const),
+]
+
+/** Every kind of failure that a route may answer with. */
+function errorKindsOf({ keyHeaders, bodyLimit, capability, documentation }: RouteSpec): ReadonlySet<ErrorKind> {
+  return new Set([
+    ...ALWAYS,
+    ...(keyHeaders.length === 0 ? [] : OF_KEYS),
+    ...(bodyLimit === 0 ? [] : OF_BODIES),
+    ...(capability === 'none' ? [] : OF_MODELS),
+    ...((documentation !== 'none' && documentation.errors) || []),
+  ])
 }
 
-/** Statuses with another meaning in the task dialect. */
-const TASK_CASES: Readonly<Record<string, string>> = {
-  ...CASES,
-  400: 'The request is not valid; the message names the field',
-  404: 'The caller has no such task',
-  409: 'A request under the same Idempotency-Key has not ended',
-  422: 'Another body was sent under the same Idempotency-Key',
+/** An error response that all routes of a dialect share. */
+export interface ErrorResponse {
+  readonly name: string
+  readonly status: number
+  readonly description: string
+  readonly schema: Schema
 }
 
-/** Statuses with another meaning for documents. */
-const DOCUMENT_CASES: Readonly<Record<string, string>> = {
-  ...TASK_CASES,
-  413: 'The document, or the request, is larger than its limit',
-  415: 'The request, or the document, is of no format that is read',
-  422: 'The document cannot be read: broken, protected by a password, or without text',
-  500: 'The gateway failed to read the document',
-  502: 'The server of the document, or the upstream reader, failed',
-  503: 'Too many documents at once, or the gateway shuts down; Retry-After says when to come back',
-  504: 'The document was not read in time',
+/** The error responses of a route, by status. */
+export function errorResponsesOf(route: RouteSpec): readonly ErrorResponse[] {
+  const { dialect } = route
+  const statuses = new Set([...errorKindsOf(route)].map((kind) => statusOf(dialect, kind)))
+  return [...statuses].sort((one, other) => one - other).map((status) => errorResponse(dialect, status))
 }
 
-/** One error response in the OpenAPI document for each status, described by `cases`. */
-export const responses = (schema: object, statuses: readonly number[], cases = CASES): MethodDecorator =>
-  applyDecorators(
-    ...statuses.map((status) =>
-      ApiResponse({ status, description: cases[status] ?? '', content: { 'application/json': { schema } } }),
-    ),
-  )
-
-export const ApiAudioErrors = (): MethodDecorator => responses(OPENAI_ERROR, [400, 401, 403, 408, 413, 415, 429, 500])
-
-/** Error responses of chat and models: the audio body under other statuses. */
-export const ApiChatErrors = (): MethodDecorator =>
-  responses(OPENAI_ERROR, [400, 401, 403, 404, 408, 413, 415, 429, 502, 504])
-
-/** Error responses of an upgrade, all before the 101. */
-export const ApiUpgradeErrors = (): MethodDecorator =>
-  responses(OPENAI_ERROR, [400, 401, 403, 404, 426, 429, 502, 503, 504])
-
-export const ApiMessagesErrors = (): MethodDecorator =>
-  responses(MESSAGES_ERROR, [400, 401, 403, 404, 408, 413, 415, 429, 502, 504])
-
-export const ApiTaskCreateErrors = (): MethodDecorator =>
-  responses(TASK_ERROR, [400, 401, 403, 408, 409, 413, 415, 422, 429, 502, 503, 504], TASK_CASES)
-
-/** Error responses of reading tasks and their callbacks. */
-export const ApiTaskErrors = (): MethodDecorator =>
-  responses(TASK_ERROR, [400, 401, 404, 429, 502, 503, 504], TASK_CASES)
-
-export const ApiDocumentErrors = (): MethodDecorator =>
-  responses(TASK_ERROR, [400, 401, 408, 413, 415, 422, 429, 500, 502, 503, 504], DOCUMENT_CASES)
+function errorResponse(dialect: Dialect, status: number): ErrorResponse {
+  const { name, schema } = ERROR_BODIES[dialect]
+  const kinds = (Object.keys(ERROR_KINDS) as ErrorKind[]).filter((kind) => statusOf(dialect, kind) === status)
+  const meanings = new Set(kinds.map((kind) => MEANINGS[kind]).filter((meaning) => meaning !== undefined))
+  const text = [...meanings].join(', or ')
+  return { name: `${name}${status}`, status, description: text.charAt(0).toUpperCase() + text.slice(1), schema }
+}

@@ -138,7 +138,7 @@ describe('A timeout', () => {
 
   it('lasts longer than nothing and no longer than the operator allows, whatever the caller wants', () => {
     fc.assert(
-      fc.property(fc.double({ min: Number.MIN_VALUE, noNaN: true, noDefaultInfinity: true }), (seconds) => {
+      fc.property(fc.double({ min: 0.001, noNaN: true, noDefaultInfinity: true }), (seconds) => {
         expect(timeout(seconds, 'timeout')).toBeUndefined()
         const timeoutMs = timeoutMsOf(seconds, LIMITS)
         expect(timeoutMs).toBeGreaterThan(0)
@@ -149,23 +149,38 @@ describe('A timeout', () => {
 
   it('means the same as a number and as its text', () => {
     fc.assert(
-      fc.property(fc.double({ min: 1e-9, max: 1e9, noNaN: true }), (seconds) => {
+      fc.property(fc.double({ min: 0.001, max: 1e9, noNaN: true }), (seconds) => {
         expect(timeoutText(String(seconds), 'timeout')).toBeUndefined()
         expect(timeoutMsOf(String(seconds), LIMITS)).toBe(timeoutMsOf(seconds, LIMITS))
       }),
     )
   })
 
-  it.each([0, -0, -1, NaN, Infinity, '1', true, null, [], {}])('may not be %j in JSON', (value) => {
+  it.each([0, -0, -1, 1e-242, 0.0009, NaN, Infinity, '1', true, null, [], {}])('may not be %j in JSON', (value) => {
     expect(timeout(value, 'timeout')).toMatchObject({ path: 'timeout' })
   })
 
-  it.each([1, '', ' ', '0', '-1', '+', '.', '1,5', '1s', '0x1', 'NaN', 'Infinity', '1e999', '1e-999', ['1'], '１'])(
-    'may not be %j in a form',
-    (value) => {
-      expect(timeoutText(value, 'timeout')).toMatchObject({ path: 'timeout' })
-    },
-  )
+  it.each([
+    1,
+    '',
+    ' ',
+    '0',
+    '-1',
+    '+',
+    '.',
+    '1,5',
+    '1s',
+    '0x1',
+    'NaN',
+    'Infinity',
+    '1e999',
+    '1e-999',
+    '1e-242',
+    ['1'],
+    '１',
+  ])('may not be %j in a form', (value) => {
+    expect(timeoutText(value, 'timeout')).toMatchObject({ path: 'timeout' })
+  })
 
   it.each(['1'.repeat(65_536) + 'x', `${' '.repeat(65_536)}x`, `1.${'0'.repeat(65_536)}`, '0'.repeat(33)])(
     'of many characters in a form is refused at once',

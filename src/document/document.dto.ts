@@ -3,28 +3,32 @@ import type { DocumentsSection } from '../config/settings.js'
 import { Field } from '../core/dto.js'
 import { type FieldError, GatewayError } from '../core/errors.js'
 import type { SpooledFile } from '../core/spooled-file.js'
-import { anything, decimalOf, fieldError, type FieldRule, flag, optional, text } from '../core/validation-rules.js'
+import { anything, decimalOf, fieldError, flag, optional, shown, text, whenGiven } from '../core/validation-rules.js'
 
 /** From here on a timeout can only be meant in milliseconds: no server waits for a quarter of an hour. */
 const MILLISECONDS_FROM = 1000
 
 const FLAG_TEXTS: Readonly<Record<string, boolean>> = { true: true, false: false, 1: true, 0: false }
 
-const notPositive = (path: string): FieldError =>
-  fieldError(path, 'invalid_value', `Invalid '${path}': expected a positive number of seconds.`)
+/** A millisecond: nobody waits for less, and no timer can. */
+const SHORTEST_SECONDS = 0.001
 
-/** A positive number. */
-export const timeout: FieldRule = (value, path) =>
-  typeof value === 'number' && Number.isFinite(value) && value > 0 ? undefined : notPositive(path)
+const tooShort = (path: string): FieldError =>
+  fieldError(path, 'invalid_value', `Invalid '${path}': expected a number of seconds, at least ${SHORTEST_SECONDS}.`)
+
+export const timeout = shown({ type: 'number', minimum: SHORTEST_SECONDS }, (value, path) =>
+  typeof value === 'number' && Number.isFinite(value) && value >= SHORTEST_SECONDS ? undefined : tooShort(path),
+)
 
 /** The same where all values are text. */
-export const timeoutText: FieldRule = (value, path) => timeout(decimalOf(value), path)
+export const timeoutText = shown(timeout.schema ?? {}, (value, path) => timeout(decimalOf(value), path))
 
 /** `true` or `false` where all values are text; 1 and 0 mean the same. */
-export const flagText: FieldRule = (value, path) =>
+export const flagText = shown({ type: 'boolean' }, (value, path) =>
   typeof value === 'string' && Object.hasOwn(FLAG_TEXTS, value)
     ? undefined
-    : fieldError(path, 'invalid_type', `Invalid type for '${path}': expected 'true' or 'false'.`)
+    : fieldError(path, 'invalid_type', `Invalid type for '${path}': expected 'true' or 'false'.`),
+)
 
 /** What a text says that has passed `flagText`. */
 export const flagOf = (value: string | null | undefined): boolean => FLAG_TEXTS[value ?? 'false'] ?? false
@@ -74,7 +78,10 @@ const ROUTE_FRAGMENT = /^#[/!]/
 const isText = text({ allowBlank: false })
 
 /** An absolute http(s) URL without user. Where it leads is judged when it is fetched. */
-export const documentUrl: FieldRule = (value, path) => isText(value, path) ?? faultOf(value as string, path)
+export const documentUrl = shown(
+  { ...isText.schema, format: 'uri', maxLength: MAXIMUM_CHARACTERS },
+  (value, path) => isText(value, path) ?? faultOf(value as string, path),
+)
 
 function faultOf(url: string, path: string): FieldError | undefined {
   const refuse = (what: string): FieldError => fieldError(path, 'url_not_allowed', `Invalid '${path}': ${what}.`)
@@ -126,29 +133,27 @@ export function nameIn(url: string): string {
 }
 
 const urlDocumentation = {
-  type: 'string',
-  description: 'Absolute http or https URL of at most 8,192 characters that leads to a public address',
+  description: 'Absolute http or https URL that leads to a public address',
   example: 'https://example.org/report.pdf',
 } as const
-const timeoutDocumentation = {
-  type: 'number',
+export const timeoutDocumentation = {
   description: 'Seconds for the whole of the work; from 1,000 on milliseconds',
   example: 20,
 } as const
-const noCacheDocumentation = {
-  type: 'boolean',
+export const noCacheDocumentation = {
   default: false,
   description: 'Reads the document anew, also when the result is still known',
 } as const
 
-const requiredUrl: FieldRule = (value, path) =>
+const requiredUrl = shown(documentUrl.schema ?? {}, (value, path) =>
   value === undefined || value === null
     ? fieldError(
         path,
         'missing_required_parameter',
         `Missing required parameter: '${path}'. Send it as JSON, or send a file.`,
       )
-    : documentUrl(value, path)
+    : documentUrl(value, path),
+)
 
 /** URL mode of the specification; unknown fields mean nothing. */
 export class DocumentUrlDto {
@@ -164,10 +169,10 @@ export class DocumentUrlDto {
 
 /** What may stand beside a file where all values are text: in the query of a raw body. */
 export class DocumentOptionsDto {
-  @Field(optional(timeoutText), timeoutDocumentation)
+  @Field(whenGiven(timeoutText), timeoutDocumentation)
   readonly timeout?: string
 
-  @Field(optional(flagText), noCacheDocumentation)
+  @Field(whenGiven(flagText), noCacheDocumentation)
   readonly no_cache?: string
 }
 
@@ -177,7 +182,7 @@ export class DocumentFormDto extends DocumentOptionsDto {
   @Field(anything, { type: 'string', format: 'binary', description: 'The document; its name and type are hints' })
   readonly file?: unknown
 
-  @Field(optional(documentUrl), { ...urlDocumentation, description: 'Instead of the file' })
+  @Field(whenGiven(documentUrl), { ...urlDocumentation, description: 'Instead of the file' })
   readonly url?: string
 }
 

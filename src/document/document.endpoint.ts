@@ -1,4 +1,5 @@
 import type { EndpointSpec } from '../core/endpoint.js'
+import { DOCUMENT_PARSE_DOCUMENTATION } from './document.documentation.js'
 
 /** Read here or by a reader, which the caller does not choose: a document is priced as a document. */
 export const DOCUMENT_PARSE = {
@@ -14,4 +15,5 @@ export const DOCUMENT_PARSE = {
   rateLimit: 'counted',
   bodyLimit: 'documentBytes',
   loggedPath: 'path',
+  documentation: DOCUMENT_PARSE_DOCUMENTATION,
 } as const satisfies EndpointSpec

@@ -1,4 +1,9 @@
 import type { EndpointSpec } from '../core/endpoint.js'
+import {
+  IMAGE_EVENTS_DOCUMENTATION,
+  IMAGE_FETCH_DOCUMENTATION,
+  IMAGE_SEED_DOCUMENTATION,
+} from './image.documentation.js'
 
 /** Images are made elsewhere: a task is recorded by whichever of these endpoints first finds it ended. */
 export const IMAGE_FETCH = {
@@ -14,16 +19,19 @@ export const IMAGE_FETCH = {
   rateLimit: 'counted',
   bodyLimit: 0,
   loggedPath: 'path',
+  documentation: IMAGE_FETCH_DOCUMENTATION,
 } as const satisfies EndpointSpec
 
 export const IMAGE_SEED = {
   ...IMAGE_FETCH,
   name: 'image.seed',
   path: '/imggen/task/:id/image-seed',
+  documentation: IMAGE_SEED_DOCUMENTATION,
 } as const satisfies EndpointSpec
 
 export const IMAGE_EVENTS = {
   ...IMAGE_FETCH,
   name: 'image.events',
   path: '/imggen/task/:id/events',
+  documentation: IMAGE_EVENTS_DOCUMENTATION,
 } as const satisfies EndpointSpec

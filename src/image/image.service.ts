@@ -7,7 +7,8 @@ import { RequestContext } from '../core/request-context.js'
 import { followingFailure, jsonTextResponse, TaskEvents, type TaskListener } from '../dialects/task-response.js'
 import type { UpstreamImageTask } from '../providers/contract.js'
 import { eventResponse } from '../upstream/upstream-response.js'
-import { assertTaskId, ImageChannels } from './image-tasks.js'
+import { ImageChannels } from './image-tasks.js'
+import { assertTaskId } from './task-id.js'
 
 /** In a row; until then a stream waits for better times. */
 const TOLERATED_FAILURES = 2

@@ -1,6 +1,7 @@
 import type { KeyLimits } from '../config/settings.js'
 import type { Dialect } from '../core/endpoint.js'
 import { GatewayError } from '../core/errors.js'
+import type { Schema } from '../core/json-schema.js'
 import {
   CONCURRENCY_LIMITS,
   type ConcurrencyLimitName,
@@ -42,6 +43,30 @@ const MESSAGES_NAMES = namesOf(
   ['requestsPerMinute', 'tokensPerMinute'],
 )
 
+const familyOf = (dialect: Dialect): FamilyNames => (dialect === 'messages' ? MESSAGES_NAMES : COMMON_NAMES)
+
+/** The names of the rate limit headers that a dialect's answers may have. */
+export const limitHeaderNames = (dialect: Dialect): readonly string[] =>
+  MINUTE_LIMIT_NAMES.flatMap((name) => Object.values(familyOf(dialect)[name] ?? {}) as string[])
+
+/** Every rate limit header, for the OpenAPI document. */
+export const LIMIT_HEADERS: readonly { readonly name: string; readonly schema: Schema }[] = [
+  { family: COMMON_NAMES, reset: 'Until all of it is there again, as in 250ms, 12s or 1m0s' },
+  { family: MESSAGES_NAMES, reset: 'When all of it is there again (RFC 3339)' },
+].flatMap(({ family, reset }) =>
+  MINUTE_LIMIT_NAMES.flatMap((name) => {
+    const names = family[name]
+    const { words } = MINUTE_LIMITS[name]
+    if (names === undefined) return []
+    const count = { type: 'integer', minimum: 0 } as const
+    return [
+      { name: names.limit, schema: { ...count, description: `The limit of the key: ${words}` } },
+      { name: names.remaining, schema: { ...count, description: `What is left of it: ${words}` } },
+      { name: names.reset, schema: { type: 'string', description: reset } },
+    ]
+  }),
+)
+
 /** Adds the rate limit headers of a dialect to the response headers. */
 export function writeLimitHeaders(
   headers: Record<string, string>,
@@ -50,7 +75,7 @@ export function writeLimitHeaders(
   windows: WindowLookup,
 ): void {
   const isMessages = dialect === 'messages'
-  const family = isMessages ? MESSAGES_NAMES : COMMON_NAMES
+  const family = familyOf(dialect)
   for (const name of MINUTE_LIMIT_NAMES) {
     const limit = limits[name]
     const names = family[name]

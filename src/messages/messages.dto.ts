@@ -1,7 +1,18 @@
 import { createParamDecorator } from '@nestjs/common'
 import type { Request } from 'express'
 import { AlsoReads, Field } from '../core/dto.js'
-import { anyOf, flag, integer, list, optional, readable, record, required, text } from '../core/validation-rules.js'
+import {
+  anyOf,
+  flag,
+  integer,
+  list,
+  named,
+  optional,
+  readable,
+  record,
+  required,
+  text,
+} from '../core/validation-rules.js'
 import { ESTIMATED_FIELDS } from '../limits/estimate-usage.js'
 import type { MessagesFields } from '../providers/contract.js'
 
@@ -23,33 +34,34 @@ export const MessagesDialect = createParamDecorator((_data, context): MessagesHe
   }
 })
 
+const nonBlank = text({ allowBlank: false })
+
 /** The source of an image or a document is read to estimate what it costs. */
-const block = record({ type: required(text()), source: readable('type', 'url', 'data') })
+const block = named(
+  'MessageBlock',
+  'A part of a message',
+  record({ type: required(text()), source: readable('type', 'url', 'data') }),
+)
 
-const message = record({
-  role: required(text({ allowBlank: false })),
-  content: required(anyOf('a string or an array of blocks', text(), list(block))),
-})
+const message = named(
+  'InputMessage',
+  'One turn of the conversation',
+  record({
+    role: required(nonBlank),
+    content: required(anyOf('a string or an array of blocks', text(), list(block))),
+  }),
+)
 
-const messagesDocumentation = {
-  type: 'array',
-  minItems: 1,
-  items: {
-    type: 'object',
-    required: ['role', 'content'],
-    additionalProperties: true,
-    properties: { role: { type: 'string' }, content: {} },
-  },
-} as const
+const MODEL = { description: 'Model identifier', example: 'claude-sonnet-4-5' }
+const messages = required(list(message, { minimumItems: 1 }))
+const MESSAGES = { description: 'The conversation so far' }
 
-const thinkingDocumentation = {
-  type: 'object',
-  additionalProperties: true,
-  properties: { type: { type: 'string', example: 'enabled' }, budget_tokens: { type: 'integer', minimum: 1024 } },
-} as const
-
-const thinkingRule = optional(
-  record({ type: required(text({ allowBlank: false })), budget_tokens: optional(integer()) }),
+const thinking = optional(
+  named(
+    'Thinking',
+    'How the model may think before it answers',
+    record({ type: required(nonBlank), budget_tokens: optional(integer()) }),
+  ),
 )
 
 export interface Thinking {
@@ -59,32 +71,33 @@ export interface Thinking {
 
 /** `POST /v1/messages/count_tokens`: the messages request without what only an answer needs. */
 export class CountTokensRequestDto implements MessagesFields {
-  @Field(required(text({ allowBlank: false })), { type: 'string', example: 'claude-sonnet-4-5' })
+  @Field(required(nonBlank), MODEL)
   readonly model!: string
 
-  @Field(required(list(message, { minimumItems: 1 })), messagesDocumentation)
+  @Field(messages, MESSAGES)
   readonly messages!: readonly unknown[]
 
-  @Field(thinkingRule, thinkingDocumentation)
+  @Field(thinking, {})
   readonly thinking?: Thinking | null
 }
 
 /** The specification's messages-style chat; everything it does not list travels on. */
 @AlsoReads(...ESTIMATED_FIELDS)
 export class MessagesRequestDto implements MessagesFields {
-  @Field(required(text({ allowBlank: false })), { type: 'string', example: 'claude-sonnet-4-5' })
+  @Field(required(nonBlank), MODEL)
   readonly model!: string
 
-  /** 0 fills the upstream's prompt cache and generates nothing. */
-  @Field(required(integer({ minimum: 0 })), { type: 'integer', minimum: 0 })
+  @Field(required(integer({ minimum: 0 })), {
+    description: "The longest answer; 0 fills the upstream's prompt cache and generates nothing",
+  })
   readonly max_tokens!: number
 
-  @Field(required(list(message, { minimumItems: 1 })), messagesDocumentation)
+  @Field(messages, MESSAGES)
   readonly messages!: readonly unknown[]
 
-  @Field(thinkingRule, thinkingDocumentation)
+  @Field(thinking, {})
   readonly thinking?: Thinking | null
 
-  @Field(optional(flag), { type: 'boolean', default: false })
+  @Field(optional(flag), { default: false, description: 'Events instead of one answer' })
   readonly stream?: boolean | null
 }

@@ -1,5 +1,6 @@
 import type { EndpointSpec } from '../core/endpoint.js'
 import { estimateChat } from '../limits/estimate-usage.js'
+import { COUNT_TOKENS_DOCUMENTATION, MESSAGES_DOCUMENTATION } from './messages.documentation.js'
 
 export const MESSAGES = {
   name: 'messages',
@@ -14,6 +15,7 @@ export const MESSAGES = {
   rateLimit: 'counted',
   bodyLimit: 'jsonBodyBytes',
   loggedPath: 'path',
+  documentation: MESSAGES_DOCUMENTATION,
 } as const satisfies EndpointSpec
 
 /** Nothing is generated, but an upstream is asked: its requests are recorded, its tokens are not. */
@@ -22,4 +24,5 @@ export const COUNT_TOKENS = {
   name: 'messages.count_tokens',
   path: '/v1/messages/count_tokens',
   estimate: 'none',
+  documentation: COUNT_TOKENS_DOCUMENTATION,
 } as const satisfies EndpointSpec

@@ -1,4 +1,5 @@
 import type { EndpointSpec } from '../core/endpoint.js'
+import { MODEL_DOCUMENTATION, MODELS_DOCUMENTATION } from './models.documentation.js'
 
 /** Clients of both dialects list models: `x-api-key` among the key headers makes the path a shared one (`dialectFor`). */
 export const MODELS = {
@@ -14,6 +15,12 @@ export const MODELS = {
   rateLimit: 'counted',
   bodyLimit: 0,
   loggedPath: 'path',
+  documentation: MODELS_DOCUMENTATION,
 } as const satisfies EndpointSpec
 
-export const MODEL = { ...MODELS, name: 'models.find', path: '/v1/models/:model' } as const satisfies EndpointSpec
+export const MODEL = {
+  ...MODELS,
+  name: 'models.find',
+  path: '/v1/models/:model',
+  documentation: MODEL_DOCUMENTATION,
+} as const satisfies EndpointSpec

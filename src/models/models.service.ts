@@ -5,14 +5,14 @@ import { GatewayError, quoted } from '../core/errors.js'
 import type { RequestContext } from '../core/request-context.js'
 import { type ListedModel, ProviderRouter } from '../routing/router.js'
 import type { MessagesModel, MessagesModelList, Model, ModelDetails, ModelList } from './models.dto.js'
-import { pageOf, readPageRequest } from './models-page.js'
+import { pageOf, type PageRequest, readPageRequest } from './models-page.js'
 
 /** What the models endpoints answer the clients of a dialect. */
 interface ModelForm {
   /** Only those that these clients can use. */
   shows(model: ListedModel): boolean
-  /** Throws `invalid_request` for a page that cannot be. */
-  list(models: readonly ListedModel[], query: Query): ModelList | MessagesModelList
+  /** Throws `invalid_request` for a page that cannot be; the chat dialect has no pages. */
+  list(models: readonly ListedModel[], request: PageRequest): ModelList | MessagesModelList
   one(model: ListedModel): Model | MessagesModel
   /** What a model that is not shown may be all the same. */
   readonly elsewhere: string
@@ -46,8 +46,8 @@ const openAiModel = (model: ListedModel): Model => ({
 
 const MESSAGES: ModelForm = {
   shows: isForMessages,
-  list: (models, query) => {
-    const { page, hasMore } = pageOf(newestFirst(models), readPageRequest(query))
+  list: (models, request) => {
+    const { page, hasMore } = pageOf(newestFirst(models), request)
     return {
       data: page.map((model) => messagesModel(model)),
       has_more: hasMore,
@@ -86,7 +86,7 @@ export class ModelsService {
 
   list(query: Query, call: RequestContext): ModelList | MessagesModelList {
     const form = formOf(call)
-    return form.list(this.shown(form, call), query)
+    return form.list(this.shown(form, call), readPageRequest(query))
   }
 
   find(id: string, call: RequestContext): Model | MessagesModel {

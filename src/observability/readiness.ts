@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { Controller, Get, HttpStatus, Module, Res } from '@nestjs/common'
-import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger'
+import type { RouteSpec } from '../core/endpoint.js'
+import { answer, described } from '../core/json-schema.js'
 
 /** As operators' probes read it. */
 type LostStore = 'store_unreachable' | 'disk_full'
@@ -72,24 +73,58 @@ export class Readiness {
   }
 }
 
-const STATUS_SCHEMA = { type: 'object', properties: { status: { type: 'string' } } }
+const STATUS = {
+  'application/json': answer('HealthStatus', 'How the process is', {
+    status: described('live; or ready, starting, draining, store_unreachable, disk_full'),
+  }),
+}
 
-@ApiTags('health')
-@Controller('health')
+const PROBE = {
+  method: 'GET',
+  dialect: 'openai',
+  capability: 'none',
+  keyHeaders: [],
+  rateLimit: 'exempt',
+  bodyLimit: 0,
+} as const satisfies Omit<RouteSpec, 'path' | 'documentation'>
+
+const LIVE: RouteSpec = {
+  ...PROBE,
+  path: '/health/live',
+  documentation: {
+    operationId: 'getLiveness',
+    tag: 'health',
+    summary: '200 while the process lives',
+    description: 'For probes that start a process anew.',
+    answer: { description: 'The process lives', content: STATUS },
+  },
+}
+
+const READY: RouteSpec = {
+  ...PROBE,
+  path: '/health/ready',
+  documentation: {
+    operationId: 'getReadiness',
+    tag: 'health',
+    summary: '200 once the gateway can serve',
+    description: 'For balancers. 503 while it starts, drains or has lost its store.',
+    answer: { description: 'The gateway can serve', content: STATUS },
+    otherAnswers: { 503: { description: 'It starts, drains or has lost its store', content: STATUS } },
+  },
+}
+
+export const HEALTH_ROUTES: readonly RouteSpec[] = [LIVE, READY]
+
+@Controller()
 class HealthController {
   constructor(private readonly readiness: Readiness) {}
 
-  @Get('live')
-  @ApiOperation({ summary: '200 while the process lives' })
-  @ApiResponse({ status: 200, schema: STATUS_SCHEMA })
+  @Get(LIVE.path)
   live(): { status: string } {
     return { status: 'live' }
   }
 
-  @Get('ready')
-  @ApiOperation({ summary: '200 once the gateway can serve; 503 while it starts, drains or has lost its store' })
-  @ApiResponse({ status: 200, schema: STATUS_SCHEMA })
-  @ApiResponse({ status: 503, schema: STATUS_SCHEMA })
+  @Get(READY.path)
   ready(@Res({ passthrough: true }) response: ServerResponse): { status: string } {
     response.statusCode = this.readiness.isReady ? HttpStatus.OK : HttpStatus.SERVICE_UNAVAILABLE
     return { status: this.readiness.status }

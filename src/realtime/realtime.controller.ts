@@ -1,20 +1,17 @@
 import type { IncomingMessage } from 'node:http'
 import { type CanActivate, Controller, createParamDecorator, type ExecutionContext, Injectable } from '@nestjs/common'
-import { ApiBearerAuth, ApiExtraModels, ApiHeader, ApiOperation, ApiQuery, ApiResponse, ApiTags } from '@nestjs/swagger'
 import type { Request } from 'express'
 import { KeyTable } from '../auth/key-table.js'
 import { plainKey, readKey } from '../auth/key.guard.js'
 import { type FieldError, GatewayError } from '../core/errors.js'
 import { MemberNames } from '../core/member-names.js'
 import { type RequestContext, contextOf } from '../core/request-context.js'
-import { ApiUpgradeErrors } from '../dialects/error-docs.js'
 import { RateLimiter } from '../limits/rate-limiter.js'
 import type { RealtimeOpening } from '../providers/contract.js'
 import { Endpoint } from '../server/endpoint.decorator.js'
 import { CurrentRequest } from '../server/json-request.js'
 import type { UpgradeResponse } from '../server/upgrade.js'
 import { offeredSubprotocols, OriginGuard, UpgradeGuard } from '../server/ws-adapter.js'
-import { InputAudioAppendDto, ResponseCreateDto, SessionUpdateDto } from './realtime.dto.js'
 import { REALTIME } from './realtime.endpoint.js'
 import { RealtimeService } from './realtime.service.js'
 
@@ -93,35 +90,11 @@ const wrongQuery = ({ path, code, message }: FieldError): GatewayError =>
   new GatewayError('invalid_request', message, { param: path, code })
 
 /** The HTTP phase of a session: an upgrade is checked, connected to its upstream and refused like any other request. */
-@ApiTags('realtime')
-@ApiBearerAuth()
-@ApiExtraModels(SessionUpdateDto, InputAudioAppendDto, ResponseCreateDto)
 @Controller()
 export class RealtimeController {
   constructor(private readonly realtime: RealtimeService) {}
 
   @Endpoint(REALTIME, [UpgradeGuard, OriginGuard, RealtimeKeyGuard])
-  @ApiOperation({
-    summary: 'Realtime voice conversation or transcription: a WebSocket',
-    description: 'Browsers, which cannot set headers here, offer the key as subprotocol openai-insecure-api-key.<KEY>.',
-  })
-  @ApiQuery({
-    name: 'model',
-    required: false,
-    description: 'Required unless intent is transcription; then of the class realtime or one of stt-*',
-    schema: { type: 'string', minLength: 1, example: 'gpt-realtime' },
-  })
-  @ApiQuery({
-    name: 'intent',
-    required: false,
-    description: 'transcription opens a session that only writes down what the client says; others travel on',
-    schema: { type: 'string', example: 'transcription' },
-  })
-  @ApiHeader({ name: 'Upgrade', required: true, schema: { type: 'string', enum: ['websocket'] } })
-  @ApiHeader({ name: 'Sec-WebSocket-Version', required: true, schema: { type: 'string', enum: ['13'] } })
-  @ApiHeader({ name: 'Sec-WebSocket-Protocol', schema: { type: 'string' }, example: 'realtime' })
-  @ApiResponse({ status: 101, description: 'The upstream has answered, and the socket speaks events from here on' })
-  @ApiUpgradeErrors()
   open(@Opening() opening: RealtimeOpening, @CurrentRequest() call: RequestContext): Promise<UpgradeResponse> {
     return this.realtime.open(opening, call)
   }

@@ -1,14 +1,16 @@
-import { Field, type FieldSchema } from '../core/dto.js'
+import { Field } from '../core/dto.js'
+import type { Schema } from '../core/json-schema.js'
 import { oneOf, required } from '../core/validation-rules.js'
 import { rulesOf } from '../dialects/realtime/client-events.js'
 
 /** A field of a client event: checked by the rule that sessions apply, documented by the schema. */
 const EventField =
-  (type: string, schema: FieldSchema): PropertyDecorator =>
+  (type: string, schema: Schema): PropertyDecorator =>
   (target, name) => {
     const rule = rulesOf('beta', type)?.[String(name)]
     if (rule === undefined) throw new Error(`${type} has no rule for ${String(name)}`)
-    Field(rule, schema)(target, name)
+    // What is shown is the specification's form of the event; the rule lets other forms through as well.
+    Field((value, path) => rule(value, path), schema)(target, name)
   }
 
 /** The `type` member, with its only value. */
@@ -16,14 +18,14 @@ const EventType = (type: string): PropertyDecorator => Field(required(oneOf([typ
 
 /** Schemas that client events share, with the values of the specification (Events). */
 
-const NULL: FieldSchema = { type: 'null' }
+const NULL: Schema = { type: 'null' }
 
-const EVENT_ID: FieldSchema = {
+const EVENT_ID: Schema = {
   type: 'string',
   description: 'Chosen by the client; an error caused by the event repeats it as error.event_id',
 }
 
-const MODALITIES: FieldSchema = {
+const MODALITIES: Schema = {
   type: 'array',
   minItems: 1,
   items: { type: 'string', enum: ['text', 'audio'] },
@@ -31,11 +33,11 @@ const MODALITIES: FieldSchema = {
 }
 
 /** pcm16 is 24 kHz, 16 bit, mono. */
-const AUDIO_FORMAT: FieldSchema = { type: 'string', enum: ['pcm16', 'g711_ulaw', 'g711_alaw'], default: 'pcm16' }
+const AUDIO_FORMAT: Schema = { type: 'string', enum: ['pcm16', 'g711_ulaw', 'g711_alaw'], default: 'pcm16' }
 
-const TEMPERATURE: FieldSchema = { type: 'number', minimum: 0.6, maximum: 1.2 }
+const TEMPERATURE: Schema = { type: 'number', minimum: 0.6, maximum: 1.2 }
 
-const TOOLS: FieldSchema = {
+const TOOLS: Schema = {
   type: 'array',
   items: {
     type: 'object',
@@ -48,13 +50,13 @@ const TOOLS: FieldSchema = {
   },
 }
 
-const TOOL_CHOICE: FieldSchema = {
+const TOOL_CHOICE: Schema = {
   oneOf: [{ type: 'string', default: 'auto' }, { type: 'object', additionalProperties: true }, NULL],
 }
 
-const OUTPUT_LIMIT: FieldSchema = { oneOf: [{ type: 'integer' }, { type: 'string', enum: ['inf'] }, NULL] }
+const OUTPUT_LIMIT: Schema = { oneOf: [{ type: 'integer' }, { type: 'string', enum: ['inf'] }, NULL] }
 
-const TURN_DETECTION: FieldSchema = {
+const TURN_DETECTION: Schema = {
   type: 'object',
   additionalProperties: true,
   properties: {
@@ -65,20 +67,20 @@ const TURN_DETECTION: FieldSchema = {
   },
 }
 
-const TRANSCRIPTION: FieldSchema = {
+const TRANSCRIPTION: Schema = {
   type: 'object',
   additionalProperties: true,
   properties: { model: { type: 'string' }, language: { type: 'string' }, prompt: { type: 'string' } },
 }
 
-const NOISE_REDUCTION: FieldSchema = {
+const NOISE_REDUCTION: Schema = {
   type: 'object',
   additionalProperties: true,
   properties: { type: { type: 'string' } },
 }
 
 /** The specification's session; members that are not listed are passed on. */
-const SESSION: FieldSchema = {
+const SESSION: Schema = {
   type: 'object',
   additionalProperties: true,
   properties: {
@@ -99,7 +101,7 @@ const SESSION: FieldSchema = {
 }
 
 /** The settings of the session that a single response may override. */
-const RESPONSE: FieldSchema = {
+const RESPONSE: Schema = {
   type: 'object',
   additionalProperties: true,
   properties: {

@@ -1,4 +1,5 @@
 import type { EndpointSpec } from '../core/endpoint.js'
+import { REALTIME_DOCUMENTATION } from './realtime.documentation.js'
 
 /** Browsers cannot set headers on a socket: their clients offer the key as a subprotocol. */
 export const REALTIME = {
@@ -14,4 +15,5 @@ export const REALTIME = {
   rateLimit: 'counted',
   bodyLimit: 0,
   loggedPath: 'path',
+  documentation: REALTIME_DOCUMENTATION,
 } as const satisfies EndpointSpec

@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http'
 import { createParamDecorator, Injectable, mixin, type PipeTransform, type Type } from '@nestjs/common'
-import { ApiBody } from '@nestjs/swagger'
 import type { Request, Response } from 'express'
 import { ConfigStore } from '../config/config-store.js'
 import { DtoCheck } from '../core/dto.js'
@@ -90,13 +89,7 @@ export function JsonRequest(
   dto: Type<object>,
   droppedFields: readonly string[] = [],
 ): ParameterDecorator {
-  const parameter = HttpExchange(jsonBodyPipe(bodyLimit, dto, droppedFields))
-  return (target, key, index) => {
-    parameter(target, key, index)
-    if (key === undefined) return
-    const descriptor = Object.getOwnPropertyDescriptor(target, key)
-    if (descriptor !== undefined) ApiBody({ type: dto })(target, key, descriptor)
-  }
+  return HttpExchange(jsonBodyPipe(bodyLimit, dto, droppedFields))
 }
 
 /** The call itself: who asks, since when, and whether they are still there. */

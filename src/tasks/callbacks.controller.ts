@@ -1,83 +1,18 @@
 import { Controller, Injectable, Param } from '@nestjs/common'
-import {
-  ApiBearerAuth,
-  ApiExcludeController,
-  ApiExtraModels,
-  ApiOkResponse,
-  ApiOperation,
-  ApiParam,
-  ApiProperty,
-  ApiTags,
-  getSchemaPath,
-} from '@nestjs/swagger'
 import type { ProviderResponse } from '../core/byte-stream.js'
 import { GatewayError } from '../core/errors.js'
 import type { RequestContext } from '../core/request-context.js'
-import { ApiTaskErrors } from '../dialects/error-docs.js'
 import { taskResponse } from '../dialects/task-response.js'
 import type { VideoKind } from '../providers/contract.js'
 import { Endpoint } from '../server/endpoint.decorator.js'
 import { CurrentRequest, type Exchange, HttpExchange } from '../server/json-request.js'
 import { assertReadable, readBody } from '../server/read-body.js'
-import { hostOf } from './callback-attempt.js'
+import { CallbackDeliveryDto, RedeliveryDto, WEBHOOK_ID } from './callback.dto.js'
 import { isCallbackToken } from './task.js'
 import { MULTI_IMAGE_CALLBACKS, REDELIVER_CALLBACK, TEXT_CALLBACKS, UPSTREAM_CALLBACK } from './task.endpoints.js'
-import type { CallbackDelivery } from './callback.repository.js'
 import { TaskRepository } from './task.repository.js'
 import { Tasks } from './contract.js'
 import { Clock, PollWakeTimer } from './background-work.js'
-
-const MILLISECONDS = 'Unix milliseconds'
-
-/** One event of a task and the state of its delivery, as callers see it. */
-class CallbackDeliveryDto {
-  @ApiProperty({ description: 'The same for every attempt' })
-  readonly webhook_id: string
-
-  @ApiProperty({ description: 'Host and port of the callback address; the rest of it may hold secrets' })
-  readonly host: string
-
-  @ApiProperty({ description: 'Attempts made so far' })
-  readonly attempts: number
-
-  @ApiProperty({ description: MILLISECONDS })
-  readonly created_at: number
-
-  @ApiProperty({ type: Number, nullable: true, description: `${MILLISECONDS}; null once it has ended` })
-  readonly next_attempt_at: number | null
-
-  @ApiProperty({ type: Number, nullable: true, description: MILLISECONDS })
-  readonly delivered_at: number | null
-
-  @ApiProperty({ type: Number, nullable: true, description: `${MILLISECONDS}; no further attempt will be made` })
-  readonly exhausted_at: number | null
-
-  @ApiProperty({ type: String, nullable: true, description: 'Why the last attempt failed' })
-  readonly last_error: string | null
-
-  constructor(delivery: CallbackDelivery) {
-    this.webhook_id = delivery.webhookId
-    this.host = hostOf(delivery.url)
-    this.attempts = delivery.attempts
-    this.created_at = delivery.createdAtMs
-    this.next_attempt_at = delivery.nextAttemptAtMs ?? null
-    this.delivered_at = delivery.deliveredAtMs ?? null
-    this.exhausted_at = delivery.exhaustedAtMs ?? null
-    this.last_error = delivery.lastError ?? null
-  }
-}
-
-class RedeliveryDto {
-  @ApiProperty({ description: 'The event that is sent again' })
-  readonly webhook_id: string
-
-  constructor(webhookId: string) {
-    this.webhook_id = webhookId
-  }
-}
-
-/** Longer than any id of the gateway, and without characters that a database refuses. */
-const WEBHOOK_ID = /^[\w-]{1,128}$/
 
 /** The same rule as for reading a task: no id is longer, and a database text cannot hold a NUL. */
 const TASK_ID = /^\P{Cc}{1,256}$/u
@@ -103,49 +38,21 @@ export class CallbacksService {
   }
 }
 
-const envelopeOf = (data: object): object => ({
-  type: 'object',
-  required: ['code', 'message', 'request_id', 'data'],
-  properties: {
-    code: { type: 'integer', enum: [0] },
-    message: { type: 'string' },
-    request_id: { type: 'string' },
-    data,
-  },
-})
-const DELIVERIES = envelopeOf({ type: 'array', items: { $ref: getSchemaPath(CallbackDeliveryDto) } })
-const REDELIVERY = envelopeOf({ $ref: getSchemaPath(RedeliveryDto) })
-
-@ApiTags('callbacks')
-@ApiBearerAuth()
-@ApiExtraModels(CallbackDeliveryDto, RedeliveryDto)
 @Controller()
 export class CallbacksController {
   constructor(private readonly callbacks: CallbacksService) {}
 
   @Endpoint(MULTI_IMAGE_CALLBACKS)
-  @ApiOperation({ summary: 'The events sent, or to be sent, about one multi-image task' })
-  @ApiParam({ name: 'id', type: String, description: 'Task id or external task id' })
-  @ApiOkResponse({ schema: DELIVERIES })
-  @ApiTaskErrors()
   async ofMultiImageTask(@Param('id') id: string, @CurrentRequest() call: RequestContext): Promise<ProviderResponse> {
     return taskResponse(call, JSON.stringify(await this.callbacks.ofTask('multi-image2video', id, call)))
   }
 
   @Endpoint(TEXT_CALLBACKS)
-  @ApiOperation({ summary: 'The events sent, or to be sent, about one text task' })
-  @ApiParam({ name: 'id', type: String, description: 'Task id or external task id' })
-  @ApiOkResponse({ schema: DELIVERIES })
-  @ApiTaskErrors()
   async ofTextTask(@Param('id') id: string, @CurrentRequest() call: RequestContext): Promise<ProviderResponse> {
     return taskResponse(call, JSON.stringify(await this.callbacks.ofTask('text2video', id, call)))
   }
 
   @Endpoint(REDELIVER_CALLBACK)
-  @ApiOperation({ summary: 'Send one event again, on a schedule begun anew' })
-  @ApiParam({ name: 'webhookId', type: String })
-  @ApiOkResponse({ schema: REDELIVERY })
-  @ApiTaskErrors()
   async redeliver(
     @Param('webhookId') webhookId: string,
     @CurrentRequest() call: RequestContext,
@@ -175,7 +82,6 @@ export class UpstreamCallbacksService {
 const BODY_LIMITS = { maximumBytes: UPSTREAM_CALLBACK.bodyLimit, timeoutMs: 5000 }
 
 /** Receives upstream callbacks about changed tasks; no key, but a path with a secret token. */
-@ApiExcludeController()
 @Controller()
 export class UpstreamCallbacksController {
   constructor(private readonly callbacks: UpstreamCallbacksService) {}

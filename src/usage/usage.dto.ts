@@ -1,7 +1,6 @@
-import { applyDecorators } from '@nestjs/common'
-import { ApiProperty, ApiQuery } from '@nestjs/swagger'
 import { GatewayError } from '../core/errors.js'
-import type { Query } from '../core/dto.js'
+import { type Query, schemaOf, Shown } from '../core/dto.js'
+import { described, listOf, nullable, type Schema, TEXT } from '../core/json-schema.js'
 import {
   type CountedUnits,
   UNIT_NAMES,
@@ -11,7 +10,7 @@ import {
   type UsageOutcome,
   type UsageRecord,
 } from '../core/usage-record.js'
-import { USAGE_KINDS, type UsageKind } from '../core/endpoint.js'
+import { type ParameterDocumentation, USAGE_KINDS, type UsageKind } from '../core/endpoint.js'
 import { isCalendarDay } from '../core/validation-rules.js'
 import type { UsageGroup, UsagePosition, UsageSum } from './usage.repository.js'
 
@@ -39,14 +38,40 @@ const ISO_TIME = /^(\d{4}-\d{2}-\d{2})(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(Z
 /** Shorter numbers are years, longer ones milliseconds. */
 const UNIX_SECONDS = /^(?:0|\d{9,11})$/
 
+/** Three months, however they fall: what a caller's report has to look through must have an end. */
+export const LONGEST_PERIOD_MS = 92 * DAY_MS
+
+const TIME = { ...TEXT, pattern: `${UNIX_SECONDS.source}|${ISO_TIME.source}`, example: '2026-01-31T12:00:00Z' } as const
+
 /** `from` and `to` of a report in the OpenAPI document. */
-export const ApiPeriod = (longestMs: number): MethodDecorator => {
+export function periodParameters(longestMs: number): readonly ParameterDocumentation[] {
   const time = 'ISO 8601 or Unix seconds'
   const from = `${time}; by default 24 hours before to, at most ${longestMs / DAY_MS} days`
-  return applyDecorators(
-    ApiQuery({ name: 'to', required: false, type: String, description: `${time}, not included; by default now` }),
-    ApiQuery({ name: 'from', required: false, type: String, description: from }),
-  )
+  return [
+    { in: 'query', name: 'to', description: `${time}, not included; by default now`, schema: TIME },
+    { in: 'query', name: 'from', description: from, schema: TIME },
+  ]
+}
+
+export const GROUP_PARAMETER: ParameterDocumentation = {
+  in: 'query',
+  name: 'group_by',
+  description: 'What each sum is of',
+  schema: { ...TEXT, enum: Object.keys(GROUPS), default: 'none' },
+}
+
+export const LIMIT_PARAMETER: ParameterDocumentation = {
+  in: 'query',
+  name: 'limit',
+  description: 'Records on a page',
+  schema: { type: 'integer', minimum: 1, maximum: PAGE.maximum, default: PAGE.fallback },
+}
+
+export const CURSOR_PARAMETER: ParameterDocumentation = {
+  in: 'query',
+  name: 'cursor',
+  description: 'next_cursor of the page before',
+  schema: TEXT,
 }
 
 /** `from` and `to`; by default the last 24 hours, at most `longestMs`. Throws `invalid_request` naming the parameter. */
@@ -111,36 +136,39 @@ const invalid = (param: string, rule: string): GatewayError =>
   new GatewayError('invalid_request', `Invalid '${param}': ${rule}.`, { param, code: 'invalid_value' })
 
 const COST = 'Exact decimal in the currency of the price table'
-const FIGURES = { type: 'object', additionalProperties: true, nullable: true } as const
+const COUNT = { type: 'number', minimum: 0 } as const satisfies Schema
 const COUNTS = {
+  title: 'UsageUnits',
   type: 'object',
-  additionalProperties: { type: 'number' },
-  description: `By unit: ${Object.values(UNIT_NAMES).join(', ')}`,
-} as const
+  description: 'Only units that were used',
+  additionalProperties: COUNT,
+  properties: Object.fromEntries(Object.values(UNIT_NAMES).map((name) => [name, COUNT])),
+} as const satisfies Schema
+const WHOLE = { type: 'integer', minimum: 0 } as const satisfies Schema
 
 type ShownUnits = Partial<Record<UnitColumn, number>>
 
 /** Sums of usage records, as callers see them. */
 export class UsageSumDto {
-  @ApiProperty({ required: false, description: 'UTC, with group_by=day' })
+  @Shown(described('UTC, with group_by=day'), false)
   readonly day?: string
 
-  @ApiProperty({ type: String, required: false, nullable: true, description: 'With group_by=model' })
+  @Shown(nullable(described('With group_by=model')), false)
   readonly model?: string | null
 
-  @ApiProperty({ type: String, required: false, nullable: true, description: 'With group_by=channel' })
+  @Shown(nullable(described('With group_by=channel')), false)
   readonly channel?: string | null
 
-  @ApiProperty()
+  @Shown({ ...WHOLE, description: 'Records in the sum' })
   readonly records: number
 
-  @ApiProperty({ description: 'Records of use that has no price: the cost lacks them' })
+  @Shown({ ...WHOLE, description: 'Records of use that has no price: the cost lacks them' })
   readonly unpriced_records: number
 
-  @ApiProperty(COUNTS)
+  @Shown(COUNTS)
   readonly units: ShownUnits
 
-  @ApiProperty({ description: COST })
+  @Shown(described(COST))
   readonly cost: string
 
   constructor({ day, model, channelId, records, unpricedRecords, units, cost }: UsageSum) {
@@ -156,56 +184,52 @@ export class UsageSumDto {
 
 /** One record, as its caller sees it. */
 class UsageRecordDto {
-  @ApiProperty()
+  @Shown(described('Of the record'))
   readonly id: string
 
-  @ApiProperty({ description: 'ISO 8601, when it was over' })
+  @Shown(described('ISO 8601, when it was over'))
   readonly at: string
 
-  @ApiProperty({ type: String, nullable: true, description: 'x-request-id; null for ended tasks' })
+  @Shown(nullable(described('x-request-id; null for ended tasks')))
   readonly request_id: string | null
 
-  @ApiProperty({ enum: USAGE_KINDS })
+  @Shown({ ...TEXT, enum: USAGE_KINDS, description: 'What it is a record of' })
   readonly kind: UsageKind
 
-  @ApiProperty()
+  @Shown(described('The path'))
   readonly route: string
 
-  @ApiProperty({ type: String, nullable: true })
+  @Shown(nullable(described('null where none was named')))
   readonly model: string | null
 
-  @ApiProperty({ type: String, nullable: true })
+  @Shown(nullable(described('null where none was asked')))
   readonly channel: string | null
 
-  @ApiProperty({ enum: USAGE_OUTCOMES })
+  @Shown({ ...TEXT, enum: USAGE_OUTCOMES, description: 'How it ended' })
   readonly outcome: UsageOutcome
 
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    description: 'Code, or kind, of the error of a refused request; else null',
-  })
+  @Shown(nullable(described('Code, or kind, of the error of a refused request; else null')))
   readonly reason: string | null
 
-  @ApiProperty({ description: 'Of a refusal: how many of one minute, for one reason, the record stands for; else 1' })
+  @Shown({ ...WHOLE, description: 'Of a refusal: how many of one minute, for one reason, it stands for; else 1' })
   readonly requests: number
 
-  @ApiProperty({ type: Number, nullable: true })
+  @Shown({ type: ['number', 'null'], description: 'Milliseconds' })
   readonly duration_ms: number | null
 
-  @ApiProperty(COUNTS)
+  @Shown(COUNTS)
   readonly units: ShownUnits
 
-  @ApiProperty({ ...FIGURES, description: "The upstream's own figures" })
+  @Shown({ description: "The upstream's own figures, an object; or null" })
   readonly reported: unknown
 
-  @ApiProperty({ ...FIGURES, description: "The gateway's count; units are read from it where reported is null" })
+  @Shown({ description: "The gateway's count, an object; units are read from it where reported is null" })
   readonly estimated: unknown
 
-  @ApiProperty({ enum: ['priced', 'unpriced', 'free'] })
+  @Shown({ ...TEXT, enum: ['priced', 'unpriced', 'free'], description: 'Whether cost holds all of it' })
   readonly pricing: string
 
-  @ApiProperty({ type: String, nullable: true, description: `${COST}; null when unpriced` })
+  @Shown(nullable(described(`${COST}; null when unpriced`)))
   readonly cost: string | null
 
   constructor(record: UsageRecord) {
@@ -229,13 +253,13 @@ class UsageRecordDto {
 }
 
 export class UsageReportDto {
-  @ApiProperty({ enum: ['usage'] })
+  @Shown({ ...TEXT, const: 'usage', description: 'What it is' })
   readonly object = 'usage'
 
-  @ApiProperty({ description: 'ISO 8601' })
+  @Shown(described('ISO 8601'))
   readonly from: string
 
-  @ApiProperty({ description: 'ISO 8601, not included' })
+  @Shown(described('ISO 8601, not included'))
   readonly to: string
 
   constructor({ fromMs, toMs }: Period) {
@@ -245,7 +269,7 @@ export class UsageReportDto {
 }
 
 export class UsageSumsDto extends UsageReportDto {
-  @ApiProperty({ type: [UsageSumDto] })
+  @Shown(listOf(schemaOf(UsageSumDto, 'UsageSum', 'What one group has used'), 'In the order of their groups'))
   readonly data: readonly UsageSumDto[]
 
   constructor(period: Period, sums: readonly UsageSum[]) {
@@ -255,16 +279,16 @@ export class UsageSumsDto extends UsageReportDto {
 }
 
 export class UsageRecordsDto {
-  @ApiProperty({ enum: ['list'] })
+  @Shown({ ...TEXT, const: 'list', description: 'What it is' })
   readonly object = 'list'
 
-  @ApiProperty({ type: [UsageRecordDto] })
+  @Shown(listOf(schemaOf(UsageRecordDto, 'UsageRecord', 'What one request has used'), 'The newest first'))
   readonly data: readonly UsageRecordDto[]
 
-  @ApiProperty()
+  @Shown({ type: 'boolean', description: 'Whether there is another page' })
   readonly has_more: boolean
 
-  @ApiProperty({ type: String, nullable: true, description: 'To be sent as cursor for the next page' })
+  @Shown(nullable(described('To be sent as cursor for the next page')))
   readonly next_cursor: string | null
 
   constructor(records: readonly UsageRecord[], nextCursor: string | null) {

@@ -1,6 +1,7 @@
 import { decodedLength, isStrictBase64 } from '../core/base64.js'
 import type { FieldError } from '../core/errors.js'
-import { fieldError, type FieldRule, text } from '../core/validation-rules.js'
+import { described } from '../core/json-schema.js'
+import { fieldError, shown, text } from '../core/validation-rules.js'
 
 /** Reads parts of a long payload, in memory or on disk. */
 export interface ByteReader {
@@ -122,11 +123,13 @@ const MAXIMUM_URL_CHARACTERS = 2_048
 const notEmpty = text({ allowBlank: false })
 
 /** `image`: a public URL, passed on unfetched, or raw Base64, judged by its length and its first bytes. */
-export const image: FieldRule = (value, path) => {
+const IMAGE = described('A public URL, or raw Base64 without a data: prefix', notEmpty.schema)
+
+export const image = shown(IMAGE, (value, path) => {
   const shape = notEmpty(value, path)
   if (shape !== undefined || typeof value !== 'string') return shape
   return /^https?:\/\//i.test(value.slice(0, 8)) ? urlError(value, path) : base64Error(value, path)
-}
+})
 
 const invalid = (path: string, what: string, code = 'invalid_image'): FieldError =>
   fieldError(path, code, `Invalid '${path}': ${what}.`)

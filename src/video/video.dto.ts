@@ -1,5 +1,6 @@
 import type { FieldError } from '../core/errors.js'
 import { Field } from '../core/dto.js'
+import { described, TEXT } from '../core/json-schema.js'
 import {
   decimal,
   fieldError,
@@ -8,10 +9,12 @@ import {
   isRecord,
   list,
   missing,
+  named,
   oneOf,
   optional,
   record,
   required,
+  shown,
   text,
 } from '../core/validation-rules.js'
 import type { VideoKind } from '../providers/contract.js'
@@ -26,18 +29,29 @@ export const CAMERA_TYPES = [STEERED, 'down_back', 'forward_up', 'right_turn_for
 const MAXIMUM_CAMERA_MOVE = 10
 
 const move = optional(decimal({ minimum: -MAXIMUM_CAMERA_MOVE, maximum: MAXIMUM_CAMERA_MOVE }))
-const config = record(Object.fromEntries(CAMERA_AXES.map((axis) => [axis, move])))
-const shape = record({ type: optional(oneOf(CAMERA_TYPES)), config: optional(config) })
+const config = named(
+  'CameraMoves',
+  'How far the camera moves along each axis',
+  record(Object.fromEntries(CAMERA_AXES.map((axis) => [axis, move]))),
+)
+const shape = named(
+  'CameraControl',
+  'How the camera moves; config with type simple only, where exactly one of its values is not 0',
+  record({
+    type: optional(named('CameraType', 'simple, or a whole movement', oneOf(CAMERA_TYPES))),
+    config: optional(config),
+  }),
+)
 
 /** `camera_control {type, config}` by the upstream's rules: a movement of one axis, or a named movement without numbers. */
-const cameraControl: FieldRule = (value, path) => {
+const cameraControl = shown(shape.schema ?? {}, (value, path) => {
   const found = shape(value, path)
   if (found !== undefined || !isRecord(value)) return found
   const moves = isRecord(value['config']) ? value['config'] : undefined
   if (value['type'] === STEERED) return steeredError(moves, `${path}.config`)
   // The upstream takes an object without a type as well; what it makes of it is its own business.
   return typeof value['type'] === 'string' ? presetError(value['type'], moves, `${path}.config`) : undefined
-}
+})
 
 function steeredError(moves: Readonly<Record<string, unknown>> | undefined, path: string): FieldError | undefined {
   if (moves === undefined) return missing(path)
@@ -70,28 +84,37 @@ export const TEXT_DURATIONS = ['3', '4', '5', '6', '7', '8', '9', '10', '11', '1
 const name = text({ allowBlank: false })
 
 /** A name is logged and stored; a database has no text with a NUL in it. */
-const modelName: FieldRule = (value, path) =>
-  name(value, path) ??
-  (typeof value === 'string' && /\p{Cc}/u.test(value)
-    ? fieldError(path, 'invalid_value', `Invalid '${path}': it must not hold control characters.`)
-    : undefined)
+const modelName = shown(
+  described('Model identifier, without control characters', name.schema),
+  (value, path) =>
+    name(value, path) ??
+    (typeof value === 'string' && /\p{Cc}/u.test(value)
+      ? fieldError(path, 'invalid_value', `Invalid '${path}': it must not hold control characters.`)
+      : undefined),
+)
 
 const prompt = text({ allowBlank: false, maximumCharacters: MAXIMUM_PROMPT_CHARACTERS })
 const negativePrompt = text({ maximumCharacters: MAXIMUM_PROMPT_CHARACTERS })
 
 /** Seconds as a string, as the upstream has them, or as a number, as callers may. */
 const duration = (allowed: readonly string[]): FieldRule => {
-  const shown = allowed.map((seconds) => `'${seconds}'`).join(', ')
-  return (value, path) => {
+  const listed = allowed.map((seconds) => `'${seconds}'`).join(', ')
+  const schema = {
+    anyOf: [
+      { ...TEXT, enum: allowed },
+      { type: 'integer', enum: allowed.map(Number) },
+    ],
+  } as const
+  return shown(schema, (value, path) => {
     const isAllowed = (typeof value === 'string' || typeof value === 'number') && allowed.includes(String(value))
     if (isAllowed) return undefined
-    return fieldError(path, 'invalid_value', `Invalid value for '${path}'. Supported values are: ${shown}.`)
-  }
+    return fieldError(path, 'invalid_value', `Invalid value for '${path}'. Supported values are: ${listed}.`)
+  })
 }
 
 const EXTERNAL_TASK_ID = /^[A-Za-z0-9_.:-]{1,128}$/
 
-const externalTaskId: FieldRule = (value, path) => {
+const externalTaskId = shown({ ...TEXT, pattern: EXTERNAL_TASK_ID.source }, (value, path) => {
   const shape = text()(value, path)
   if (shape !== undefined || typeof value !== 'string' || EXTERNAL_TASK_ID.test(value)) return shape
   return fieldError(
@@ -99,19 +122,25 @@ const externalTaskId: FieldRule = (value, path) => {
     'invalid_value',
     `Invalid '${path}': expected 1 to 128 letters, digits, underscores, full stops, colons or hyphens.`,
   )
+})
+
+const imageList = list(named('ReferenceImage', 'An image to begin with', record({ image: required(image) })), {
+  minimumItems: 1,
+  maximumItems: MAXIMUM_IMAGES,
+})
+
+/** What a create may be repeated under. */
+export const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/
+
+export interface PageParameter {
+  readonly name: string
+  readonly maximum: number
+  readonly fallback: number
 }
 
-const images = list(record({ image: required(image) }), { minimumItems: 1 })
-
-/** `image_list`: how many is judged before any of them is looked at. */
-const imageList: FieldRule = (value, path) => {
-  if (!Array.isArray(value) || value.length <= MAXIMUM_IMAGES) return images(value, path)
-  return fieldError(
-    path,
-    'array_above_max_length',
-    `Invalid '${path}': array too long. Expected at most ${MAXIMUM_IMAGES} items.`,
-  )
-}
+/** The upstream's bounds; the defaults are the design's where the specification shows none. */
+export const PAGE_NUMBER: PageParameter = { name: 'pageNum', maximum: 1_000, fallback: 1 }
+export const PAGE_SIZE: PageParameter = { name: 'pageSize', maximum: 500, fallback: 30 }
 
 /** What the service reads of either kind of body; all else only passes through. */
 export interface VideoFields {
@@ -135,120 +164,101 @@ export const DEFAULT_MODELS: Readonly<Record<VideoKind, string>> = {
   text2video: 'vidgen-v1',
 }
 
+const multiImageModel = named('MultiImageModel', 'A model that takes several images', oneOf(MULTI_IMAGE_MODELS))
+const mode = named('VideoMode', 'Quality', oneOf(MODES))
+const aspectRatio = named('AspectRatio', 'Width to height', oneOf(ASPECT_RATIOS))
+const watermark = named(
+  'Watermark',
+  'Whether a watermarked result is made as well',
+  record({ enabled: optional(flag) }),
+)
+
 /** Specification: Video task (multi-image), create request fields; everything it does not list travels on. */
 export class MultiImageVideoDto implements VideoFields {
-  @Field(optional(oneOf(MULTI_IMAGE_MODELS)), { type: 'string', enum: MULTI_IMAGE_MODELS, default: 'vidgen-v1-6' })
+  @Field(optional(multiImageModel), { description: 'Model identifier', default: 'vidgen-v1-6' })
   readonly model_name?: string | null
 
   @Field(required(imageList), {
-    type: 'array',
-    minItems: 1,
-    description: '1 to 4 images: png or jpeg, at most 10 MB, both sides at least 300 pixels, ratio 1:2.5 to 2.5:1',
-    items: {
-      type: 'object',
-      required: ['image'],
-      properties: { image: { type: 'string', description: 'A public URL, or raw Base64 without a data: prefix' } },
-    },
+    description: 'png or jpeg, at most 10 MB, both sides at least 300 pixels, ratio 1:2.5 to 2.5:1',
   })
   readonly image_list!: readonly unknown[]
 
-  @Field(required(prompt), { type: 'string', description: 'At most 2500 characters' })
+  @Field(required(prompt), { description: 'What is to be seen' })
   readonly prompt!: string
 
-  @Field(optional(negativePrompt), { type: 'string', description: 'At most 2500 characters' })
+  @Field(optional(negativePrompt), { description: 'What is not to be seen' })
   readonly negative_prompt?: string | null
 
-  @Field(optional(oneOf(MODES)), { type: 'string', enum: MODES, default: 'std' })
+  @Field(optional(mode), { description: 'Quality', default: 'std' })
   readonly mode?: string | null
 
   @Field(optional(duration(MULTI_IMAGE_DURATIONS)), {
     description: 'Seconds; a number is accepted as well',
     default: '5',
-    oneOf: [{ type: 'string', enum: MULTI_IMAGE_DURATIONS }, { type: 'integer' }],
   })
   readonly duration?: string | number | null
 
-  @Field(optional(oneOf(ASPECT_RATIOS)), { type: 'string', enum: ASPECT_RATIOS, default: '16:9' })
+  @Field(optional(aspectRatio), { description: 'Width to height', default: '16:9' })
   readonly aspect_ratio?: string | null
 
-  @Field(optional(record({ enabled: optional(flag) })), {
-    type: 'object',
+  @Field(optional(watermark), {
     description: 'With true a watermarked result is made as well',
-    properties: { enabled: { type: 'boolean' } },
   })
   readonly watermark_info?: Readonly<Record<string, unknown>> | null
 
-  @Field(optional(text({ allowBlank: false })), { type: 'string', description: 'Status changes are pushed here' })
+  @Field(optional(text({ allowBlank: false })), { format: 'uri', description: 'Status changes are pushed here' })
   readonly callback_url?: string | null
 
   @Field(optional(externalTaskId), {
-    type: 'string',
     description: 'An id of your own, unique among your tasks; 1 to 128 of A-Z a-z 0-9 _ . : -',
   })
   readonly external_task_id?: string | null
 }
 
-const MOVE = { type: 'number', minimum: -MAXIMUM_CAMERA_MOVE, maximum: MAXIMUM_CAMERA_MOVE } as const
-
 /** Specification: Video task (text-to-video); other parameters follow the upstream interface unchanged. */
 export class TextVideoDto implements VideoFields {
-  @Field(optional(modelName), { type: 'string', example: 'vidgen-v1-6' })
+  @Field(optional(modelName), { example: 'vidgen-v1-6' })
   readonly model_name?: string | null
 
   @Field(optional(modelName), {
-    type: 'string',
     description: 'Taken for model_name where that is missing, as old clients send it',
   })
   readonly model?: string | null
 
-  @Field(required(prompt), { type: 'string', description: 'At most 2500 characters' })
+  @Field(required(prompt), { description: 'What is to be seen' })
   readonly prompt!: string
 
-  @Field(optional(negativePrompt), { type: 'string', description: 'At most 2500 characters' })
+  @Field(optional(negativePrompt), { description: 'What is not to be seen' })
   readonly negative_prompt?: string | null
 
-  @Field(optional(decimal({ minimum: 0, maximum: 1 })), { type: 'number', minimum: 0, maximum: 1 })
+  @Field(optional(decimal({ minimum: 0, maximum: 1 })), { description: 'How closely the prompt is followed' })
   readonly cfg_scale?: number | null
 
-  @Field(optional(oneOf(MODES)), { type: 'string', enum: MODES })
+  @Field(optional(mode), { description: 'Quality' })
   readonly mode?: string | null
 
   @Field(optional(cameraControl), {
-    type: 'object',
-    properties: {
-      type: { type: 'string', enum: CAMERA_TYPES },
-      config: {
-        type: 'object',
-        description: 'With type simple only; exactly one value is not 0',
-        properties: Object.fromEntries(CAMERA_AXES.map((axis) => [axis, MOVE])),
-      },
-    },
+    description: 'Movement of the camera',
   })
   readonly camera_control?: Readonly<Record<string, unknown>> | null
 
-  @Field(optional(oneOf(ASPECT_RATIOS)), { type: 'string', enum: ASPECT_RATIOS })
+  @Field(optional(aspectRatio), { description: 'Width to height' })
   readonly aspect_ratio?: string | null
 
   @Field(optional(duration(TEXT_DURATIONS)), {
-    description: 'Seconds',
-    oneOf: [
-      { type: 'string', enum: TEXT_DURATIONS },
-      { type: 'integer', minimum: 3, maximum: 15 },
-    ],
+    description: 'Seconds; a number is accepted as well',
   })
   readonly duration?: string | number | null
 
-  @Field(optional(record({ enabled: optional(flag) })), {
-    type: 'object',
-    properties: { enabled: { type: 'boolean' } },
+  @Field(optional(watermark), {
+    description: 'With true a watermarked result is made as well',
   })
   readonly watermark_info?: Readonly<Record<string, unknown>> | null
 
-  @Field(optional(text({ allowBlank: false })), { type: 'string', description: 'Status changes are pushed here' })
+  @Field(optional(text({ allowBlank: false })), { format: 'uri', description: 'Status changes are pushed here' })
   readonly callback_url?: string | null
 
   @Field(optional(externalTaskId), {
-    type: 'string',
     description: 'An id of your own, unique among your tasks; 1 to 128 of A-Z a-z 0-9 _ . : -',
   })
   readonly external_task_id?: string | null

@@ -10,7 +10,14 @@ import { type PinnedRoute, ProviderRouter } from '../routing/router.js'
 import { isUpstreamExternalId, type Task } from '../tasks/task.js'
 import { type CreateTaskRequest, type TaskIds, Tasks } from '../tasks/contract.js'
 import { eventResponse } from '../upstream/upstream-response.js'
-import { DEFAULT_MODELS, type VideoFields } from './video.dto.js'
+import {
+  DEFAULT_MODELS,
+  IDEMPOTENCY_KEY,
+  PAGE_NUMBER,
+  PAGE_SIZE,
+  type PageParameter,
+  type VideoFields,
+} from './video.dto.js'
 
 /** Ids of tasks made elsewhere may be of any kind, but they become a part of the upstream's path. */
 const TASK_ID = /^[^\p{Cc}/\\]{1,256}$/u
@@ -22,8 +29,6 @@ const unknownTask = (): GatewayError => new GatewayError('not_found', 'There is 
 export function assertTaskId(id: string): void {
   if (!TASK_ID.test(id) || DOT_SEGMENTS.has(id)) throw unknownTask()
 }
-
-const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/
 
 /** The `Idempotency-Key` of a create; undefined without one. Throws `invalid_request`. */
 export function readIdempotencyKey(header: string | undefined): string | undefined {
@@ -43,16 +48,6 @@ interface TaskPage {
   /** From 0. */
   readonly offset: number
   readonly limit: number
-}
-
-/** The upstream's bounds; the defaults are the design's where the specification shows none. */
-const PAGE_NUMBER = { name: 'pageNum', maximum: 1_000, fallback: 1 } as const
-const PAGE_SIZE = { name: 'pageSize', maximum: 500, fallback: 30 } as const
-
-interface PageParameter {
-  readonly name: string
-  readonly maximum: number
-  readonly fallback: number
 }
 
 /** Which tasks a list shows. Throws `invalid_request` naming the parameter. */

@@ -259,7 +259,8 @@ describe('The cost of a change', () => {
     const refused = await post('/v1/embeddings', { model: 'toy-vectors' })
     expect([refused.status, JSON.parse(refused.text)]).toMatchObject([400, { error: { param: 'input' } }])
     expect(await get('/docs/openapi.json')).toMatchObject({
-      paths: { '/v1/embeddings': { post: { tags: ['embeddings'] } } },
+      paths: { '/v1/embeddings': { post: { operationId: 'createEmbeddings', tags: ['embeddings'] } } },
+      components: { schemas: { EmbeddingsRequest: { required: ['model', 'input'] } } },
     })
     expect(await get('/v1/models')).toMatchObject({
       data: expect.arrayContaining([expect.objectContaining({ id: 'toy-vectors' })]),

@@ -5,8 +5,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { INestApplication } from '@nestjs/common'
 import { HttpAdapterHost } from '@nestjs/core'
 import type { Application } from 'express'
-import { createApplication, openApiDocument } from '../../src/app/create-app.js'
+import { createApplication } from '../../src/app/create-app.js'
 import { billable, ENDPOINTS } from '../../src/app/capabilities.js'
+import { openApiDocument } from '../../src/app/openapi.js'
 import { classServes, MODEL_CLASS_NAMES, servesTranscriptionSession } from '../../src/config/model-classes.js'
 import type { Dialect, EndpointSpec } from '../../src/core/endpoint.js'
 import { createLogging } from '../../src/observability/logger.js'
@@ -74,40 +75,53 @@ describe('The endpoints', () => {
   )
 
   describe('in the OpenAPI document', () => {
-    /** A field of the error body that no other dialect has so. */
-    const ERROR_FIELDS: Readonly<Record<Dialect, readonly string[]>> = {
-      openai: ['error'],
-      'openai-audio': ['error'],
-      messages: ['type', 'error', 'request_id'],
-      task: ['code', 'message', 'request_id'],
-      image: ['code', 'message', 'request_id', 'description'],
+    /** The name of the error body of each dialect. */
+    const ERROR_BODIES: Readonly<Record<Dialect, string>> = {
+      openai: 'OpenAIError',
+      'openai-audio': 'OpenAIError',
+      messages: 'MessagesError',
+      task: 'TaskError',
+      image: 'ImageError',
     }
 
-    interface Operation {
-      readonly security?: readonly object[]
-      readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, ErrorContent>> }>>
-    }
-
-    interface ErrorContent {
-      readonly schema: { readonly required?: readonly string[] }
-    }
+    const { paths, components } = openApiDocument()
 
     it.each(documented.map((endpoint) => [routeOf(endpoint), endpoint] as const))(
       'have the errors of their dialect, and a key where they need one: %s',
-      (_route, endpoint) => {
-        const { paths } = openApiDocument(application) as unknown as {
-          readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
-        }
-        const [method = '', path = ''] = documentedRoute(endpoint).split(' ')
+      (_route, { dialect, ...endpoint }) => {
+        const [method = '', path = ''] = documentedRoute({ dialect, ...endpoint }).split(' ')
         const operation = paths[path]?.[method.toLowerCase()]
         const errors = Object.entries(operation?.responses ?? {}).filter(([status]) => Number(status) >= 400)
         expect(errors.length).toBeGreaterThan(0)
-        for (const [, { content }] of errors) {
-          expect(content?.['application/json']?.schema.required).toEqual(ERROR_FIELDS[endpoint.dialect])
+        for (const [status, { $ref }] of errors) {
+          const name = String($ref).split('/').at(-1) ?? ''
+          expect(name.endsWith(status)).toBe(true)
+          expect(components.responses[name]).toMatchObject({
+            content: { 'application/json': { schema: { $ref: `#/components/schemas/${ERROR_BODIES[dialect]}` } } },
+          })
         }
         expect(operation?.security).toContainEqual({ bearer: [] })
       },
     )
+
+    it('have the statuses of their dialect for a method that the path has not, and for a gateway that is full', () => {
+      for (const { dialect, ...endpoint } of documented) {
+        const [method = '', path = ''] = documentedRoute({ dialect, ...endpoint }).split(' ')
+        const statuses = Object.keys(paths[path]?.[method.toLowerCase()]?.responses ?? {})
+        expect(statuses).toEqual(expect.arrayContaining(['405', dialect === 'messages' ? '529' : '503']))
+      }
+    })
+
+    it('are, with those of operators and of probes, exactly the routes that are served', () => {
+      const shown = Object.entries(paths).flatMap(([path, methods]) =>
+        Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+      )
+      const served = routesOf(application.get(HttpAdapterHost).httpAdapter.getInstance<Application>()).flatMap(
+        ({ path, methods }) => methods.map((method) => `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`),
+      )
+      const others = served.filter((route) => !/ \/docs(\/|$)| \/admin\/[*{]/.test(route))
+      expect(shown.sort()).toEqual(others.filter((route) => !UNDOCUMENTED.includes(route)).sort())
+    })
   })
 })
 

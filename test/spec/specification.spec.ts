@@ -2,7 +2,7 @@ import 'reflect-metadata'
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Type } from '@nestjs/common'
-import type { OpenAPIObject } from '@nestjs/swagger'
+import type { OpenApiDocument } from '../../src/app/openapi.js'
 import { ACCEPTED_FILE_FORMATS } from '../../src/audio/audio-facts.js'
 import { SpeechRequestDto } from '../../src/audio/speech.dto.js'
 import {
@@ -13,7 +13,7 @@ import {
 import { ChatRequestDto } from '../../src/chat/chat.dto.js'
 import { PROVIDERS } from '../../src/app/providers.js'
 import { CLASS_FORMATS, type ModelClass } from '../../src/config/model-classes.js'
-import { DtoCheck } from '../../src/core/dto.js'
+import { DtoCheck, schemaOf } from '../../src/core/dto.js'
 import { type ErrorKind, GatewayError } from '../../src/core/errors.js'
 import { renderError } from '../../src/dialects/error-format.js'
 import {
@@ -378,14 +378,8 @@ describe('specification video', () => {
   const TEXT = 'Video task (text-to-video)'
 
   /** The fields and defaults a DTO documents: the last word on what it checks, as one line declares both. */
-  function documented(dto: { readonly prototype: object }): Record<string, { required?: boolean; default?: unknown }> {
-    const names = (Reflect.getMetadata('swagger/apiModelPropertiesArray', dto.prototype) as string[]).map((name) =>
-      name.slice(1),
-    )
-    return Object.fromEntries(
-      names.map((name) => [name, Reflect.getMetadata('swagger/apiModelProperties', dto.prototype, name) as object]),
-    )
-  }
+  const documented = (dto: Type<object>): Readonly<Record<string, { readonly default?: unknown }>> =>
+    schemaOf(dto, '', '').properties ?? {}
 
   describe('a multi-image create', () => {
     const rows = tableOf(MULTI_IMAGE, 'Field')
@@ -496,6 +490,7 @@ describe('specification video', () => {
 
 describe('specification image', () => {
   interface Schema {
+    readonly $ref?: string
     readonly type?: string
     readonly required?: readonly string[]
     readonly properties?: Readonly<Record<string, Schema>>
@@ -516,18 +511,24 @@ describe('specification image', () => {
     Object.fromEntries([...fields].map(([name, about]) => [name, /^\w+/.exec(about)?.[0] ?? '']))
 
   let lab: ImggenGateway
-  let document: OpenAPIObject
+  let document: OpenApiDocument
   beforeAll(async () => {
     lab = await startImggenGateway({ simulator: { variant: 'N' } })
-    document = (await (await fetch(`${lab.gateway.url}/docs/openapi.json`)).json()) as OpenAPIObject
+    document = (await (await fetch(`${lab.gateway.url}/docs/openapi.json`)).json()) as OpenApiDocument
   })
   afterAll(() => lab.close())
 
+  /** A schema of the document, itself or in its components. */
+  const shown = (schema: Schema = {}): Schema =>
+    schema.$ref === undefined
+      ? schema
+      : (document.components.schemas[schema.$ref.replace('#/components/schemas/', '')] as Schema)
+
   /** What an operation is documented to answer with. */
   function answerOf(question: string): Schema {
-    const answer = document.paths[`/imggen/task/{id}/${question}`]?.get?.responses['200']
-    if (answer === undefined || '$ref' in answer) throw new Error(`${question} is not documented`)
-    return answer.content?.['application/json']?.schema as Schema
+    const answer = document.paths[`/imggen/task/{id}/${question}`]?.['get']?.responses['200']
+    const { content } = answer as { readonly content: Readonly<Record<string, { readonly schema: Schema }>> }
+    return shown(content['application/json']?.schema)
   }
 
   it('the image routes are those of the specification, beside the events', () => {
@@ -554,16 +555,16 @@ describe('specification image', () => {
 
     it.each(['fetch', 'image-seed'])('is documented with the fields of the specification (%s)', (question) => {
       const { properties = {}, required } = answerOf(question)
-      expect(Object.entries(properties).map(([name, { type }]) => [name, type])).toEqual(
+      expect(Object.entries(properties).map(([name, schema]) => [name, shown(schema).type])).toEqual(
         Object.entries(typesOf(FIELDS)),
       )
       expect(required).toEqual([...FIELDS.keys()])
       const buttons = /^array of \{(.*)\}$/.exec(FIELDS.get('buttons') ?? '')?.[1] ?? ''
       expect(
-        Object.entries(properties['buttons']?.items?.properties ?? {}).map(([n, { type }]) => `${n} ${type}`),
+        Object.entries(shown(properties['buttons']?.items).properties ?? {}).map(([n, { type }]) => `${n} ${type}`),
       ).toEqual(listOf(buttons))
       for (const [name] of (FIELDS.get('properties') ?? '').matchAll(/\w+(?= string)/g)) {
-        expect(properties['properties']?.properties?.[name]).toMatchObject({ type: 'string' })
+        expect(shown(properties['properties']).properties?.[name]).toMatchObject({ type: 'string' })
       }
     })
 
@@ -648,9 +649,11 @@ describe('asyncapi.yaml', () => {
   })
 
   it('has the client payloads of openapi.json, which is made from the DTOs', () => {
-    const { components } = JSON.parse(OPEN_API_TEXT) as { components: { schemas: Record<string, Schema> } }
+    const { paths } = JSON.parse(OPEN_API_TEXT) as OpenApiDocument
+    const events = paths['/v1/realtime']?.['get']?.['x-client-events'] as Record<string, Schema>
     for (const name of ['SessionUpdate', 'InputAudioAppend', 'ResponseCreate']) {
-      expect([name, schemas[name]]).toEqual([name, components.schemas[`${name}Dto`]])
+      const { type, required, properties } = events[name] ?? {}
+      expect([name, schemas[name]]).toEqual([name, { type, required, properties }])
     }
   })
 })

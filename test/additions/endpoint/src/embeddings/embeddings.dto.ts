@@ -4,9 +4,9 @@ import { required, text } from '../core/validation-rules.js'
 
 /** What is read of a request; everything else travels on. */
 export class EmbeddingsRequestDto implements ModelFields {
-  @Field(required(text({ allowBlank: false })), { type: 'string', example: 'toy-vectors' })
+  @Field(required(text({ allowBlank: false })), { description: 'Model identifier', example: 'toy-vectors' })
   readonly model!: string
 
-  @Field(required(text({ allowBlank: false })), { type: 'string' })
+  @Field(required(text({ allowBlank: false })), { description: 'What vectors are made of' })
   readonly input!: string
 }
