@@ -92,6 +92,12 @@ function commonHeaders({ dialect, rateLimit }: Pick<RouteSpec, 'dialect' | 'rate
   return Object.fromEntries(['x-request-id', ...limits].map((name) => [name, headerRef(name)]))
 }
 
+/** Generators of types take a member with a default for one that is always there, in requests too: words alone say it. */
+function withSpokenDefault({ default: fallback, ...schema }: Schema): Schema {
+  if (fallback === undefined) return schema
+  return { ...schema, description: `${schema.description ?? ''}. Default: ${String(fallback)}` }
+}
+
 /** The named parts of the document: each is written once, wherever it is used. */
 class Components {
   private readonly schemas = new Map<string, Json>()
@@ -139,14 +145,17 @@ class Components {
   }
 
   private members(schema: Schema): Json {
-    const { properties, items, allOf, oneOf, anyOf, additionalProperties } = schema
+    const { properties, items, allOf, oneOf, anyOf, additionalProperties, contentSchema } = schema
     const inner = (schemas: readonly Schema[]): readonly Json[] => schemas.map((each) => this.schema(each))
     return {
       ...schema,
       ...(properties && {
-        properties: Object.fromEntries(Object.entries(properties).map(([name, each]) => [name, this.schema(each)])),
+        properties: Object.fromEntries(
+          Object.entries(properties).map(([name, each]) => [name, this.schema(withSpokenDefault(each))]),
+        ),
       }),
       ...(items && { items: this.schema(items) }),
+      ...(contentSchema && { contentSchema: this.schema(contentSchema) }),
       ...(allOf && { allOf: inner(allOf) }),
       ...(oneOf && { oneOf: inner(oneOf) }),
       ...(anyOf && { anyOf: inner(anyOf) }),

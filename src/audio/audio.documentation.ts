@@ -1,6 +1,6 @@
 import { schemaOf } from '../core/dto.js'
 import type { RouteDocumentation } from '../core/endpoint.js'
-import { answer, described, nullable, type Schema, TEXT } from '../core/json-schema.js'
+import { answer, described, eventsOf, nullable, type Schema, TEXT } from '../core/json-schema.js'
 import { AUDIO_FORMATS } from '../dialects/speech-formats.js'
 import { SpeechRequestDto } from './speech.dto.js'
 import { TranscriptionRequestDto, TranslationRequestDto } from './transcription.dto.js'
@@ -23,7 +23,7 @@ export const SPEECH_DOCUMENTATION: RouteDocumentation = {
     description: 'Raw audio in the format asked for, or events with stream_format sse',
     content: {
       ...Object.fromEntries(Object.values(AUDIO_FORMATS).map((type) => [type, AUDIO])),
-      'text/event-stream': SPEECH_EVENT,
+      'text/event-stream': eventsOf(SPEECH_EVENT),
     },
   },
 }
@@ -58,7 +58,7 @@ export const TRANSCRIPTIONS_DOCUMENTATION: RouteDocumentation = {
   body: { 'multipart/form-data': schemaOf(TranscriptionRequestDto, 'TranscriptionForm', 'Audio to write down') },
   answer: {
     description: 'A transcript in the format asked for, or events with stream true',
-    content: { ...CONTENT, 'text/event-stream': TRANSCRIPT_EVENT },
+    content: { ...CONTENT, 'text/event-stream': eventsOf(TRANSCRIPT_EVENT) },
   },
 }
 

@@ -1,6 +1,6 @@
 import { schemaOf } from '../core/dto.js'
 import type { RouteDocumentation } from '../core/endpoint.js'
-import { answer, described, listOf, nullable, type Schema, TEXT } from '../core/json-schema.js'
+import { answer, described, eventsOf, listOf, nullable, type Schema, TEXT } from '../core/json-schema.js'
 import { ChatRequestDto } from './chat.dto.js'
 
 const COUNT = { type: 'integer', minimum: 0 } as const satisfies Schema
@@ -63,6 +63,6 @@ export const CHAT_COMPLETIONS_DOCUMENTATION: RouteDocumentation = {
   body: { 'application/json': schemaOf(ChatRequestDto, 'ChatRequest', 'A conversation to go on with') },
   answer: {
     description: 'A chat.completion, or chat.completion.chunk events with stream true',
-    content: { 'application/json': COMPLETION, 'text/event-stream': CHUNK },
+    content: { 'application/json': COMPLETION, 'text/event-stream': eventsOf(CHUNK) },
   },
 }

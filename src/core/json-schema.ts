@@ -26,6 +26,7 @@ export interface Schema {
   readonly oneOf?: readonly Schema[]
   readonly anyOf?: readonly Schema[]
   readonly contentMediaType?: string
+  readonly contentSchema?: Schema
 }
 
 export const TEXT = { type: 'string' } as const satisfies Schema
@@ -71,3 +72,18 @@ export function answer(title: string, description: string, members: Readonly<Rec
     properties: Object.fromEntries(properties),
   }
 }
+
+/** The events of a stream, whose data is JSON of a form; a stream may end with other data, as the form says. */
+export const eventsOf = (data: Schema): Schema => ({
+  type: 'object',
+  description: 'An event',
+  required: ['data'],
+  properties: {
+    event: described('The name of the event, where it has one'),
+    data: {
+      ...described('JSON, or what ends the stream'),
+      contentMediaType: 'application/json',
+      contentSchema: data,
+    },
+  },
+})

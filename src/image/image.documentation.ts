@@ -1,5 +1,5 @@
 import type { RouteDocumentation } from '../core/endpoint.js'
-import { answer, described, listOf, type Schema, TEXT } from '../core/json-schema.js'
+import { answer, described, eventsOf, listOf, type Schema, TEXT } from '../core/json-schema.js'
 import { IMAGE_STATUSES } from '../providers/contract.js'
 import { TASK_ID } from './task-id.js'
 
@@ -75,6 +75,6 @@ export const IMAGE_EVENTS_DOCUMENTATION: RouteDocumentation = {
   description: 'An event stream that ends with the task.',
   answer: {
     description: '`event: task` with the task object as data at each change, up to the last one',
-    content: { 'text/event-stream': IMAGE_TASK },
+    content: { 'text/event-stream': eventsOf(IMAGE_TASK) },
   },
 }

@@ -1,6 +1,6 @@
 import { schemaOf } from '../core/dto.js'
 import type { ParameterDocumentation, RouteDocumentation } from '../core/endpoint.js'
-import { answer, described, listOf, nullable, type Schema, TEXT } from '../core/json-schema.js'
+import { answer, described, eventsOf, listOf, nullable, type Schema, TEXT } from '../core/json-schema.js'
 import { CountTokensRequestDto, MessagesRequestDto } from './messages.dto.js'
 
 const COUNT = { type: 'integer', minimum: 0 } as const satisfies Schema
@@ -46,7 +46,7 @@ export const MESSAGES_DOCUMENTATION: RouteDocumentation = {
   body: { 'application/json': schemaOf(MessagesRequestDto, 'MessageRequest', 'A conversation to go on with') },
   answer: {
     description: 'A message, or its named events with stream true',
-    content: { 'application/json': MESSAGE, 'text/event-stream': EVENT },
+    content: { 'application/json': MESSAGE, 'text/event-stream': eventsOf(EVENT) },
   },
 }
 

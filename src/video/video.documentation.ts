@@ -1,6 +1,6 @@
 import { schemaOf } from '../core/dto.js'
 import type { RouteDocumentation } from '../core/endpoint.js'
-import { answer, described, listOf, type Schema, TEXT } from '../core/json-schema.js'
+import { answer, described, eventsOf, listOf, type Schema, TEXT } from '../core/json-schema.js'
 import { envelopeOf, TASK_ERRORS, TASK_ID } from '../tasks/task.documentation.js'
 import {
   IDEMPOTENCY_KEY,
@@ -124,7 +124,7 @@ const videoDocumentation = ({ name, kind, from, request }: KindWords) =>
       parameters: [TASK_ID],
       answer: {
         description: '`event: task` with the task object as data at each change, up to the last one',
-        content: { 'text/event-stream': TASK },
+        content: { 'text/event-stream': eventsOf(TASK) },
       },
       errors: TASK_ERRORS,
     },
