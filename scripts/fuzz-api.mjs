@@ -85,7 +85,16 @@ const status = await withPython([SCHEMATHESIS], async (programOf, directory) => 
     const parameters = [
       ...['--config-file', file, 'run', `${gateway.url}/docs/openapi.json`, '--url', gateway.url],
       ...['--seed', values.seed, '--generation-database', 'none', '--continue-on-failure', '--no-color'],
-      ...['--max-examples', '25', '--max-time', String(MOST_SECONDS), '--request-timeout', '30'],
+      ...[
+        '--max-examples',
+        '25',
+        '--max-time',
+        String(MOST_SECONDS),
+        '--request-timeout',
+        '30',
+        '--wait-for-schema',
+        '30',
+      ],
     ]
     return await exitOf(programOf('schemathesis'), parameters, { cwd: directory })
   } finally {

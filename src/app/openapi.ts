@@ -95,7 +95,10 @@ function commonHeaders({ dialect, rateLimit }: Pick<RouteSpec, 'dialect' | 'rate
 /** Generators of types take a member with a default for one that is always there, in requests too: words alone say it. */
 function withSpokenDefault({ default: fallback, ...schema }: Schema): Schema {
   if (fallback === undefined) return schema
-  return { ...schema, description: `${schema.description ?? ''}. Default: ${String(fallback)}` }
+  return {
+    ...schema,
+    description: `${schema.description ?? ''}. Default: ${typeof fallback === 'string' ? fallback : JSON.stringify(fallback)}`,
+  }
 }
 
 /** The named parts of the document: each is written once, wherever it is used. */

@@ -2,7 +2,23 @@ import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { codePoint } from '../../test/support/arbitraries.js'
 import { GatewayError } from './errors.js'
-import { decimal, flag, integerAmong, type MetadataShape, oneOf, readMetadata } from './validation-rules.js'
+import {
+  anyOf,
+  decimal,
+  type FieldRule,
+  flag,
+  integer,
+  integerAmong,
+  list,
+  type MetadataShape,
+  named,
+  oneOf,
+  optional,
+  readMetadata,
+  record,
+  required,
+  text,
+} from './validation-rules.js'
 
 const SHAPE: MetadataShape = {
   boost: oneOf(['auto', 'none']),
@@ -91,5 +107,58 @@ describe('metadata rules', () => {
       ),
       { numRuns: 500 },
     )
+  })
+})
+
+describe('The schema of a rule', () => {
+  it.each<readonly [string, FieldRule, object]>([
+    [
+      'of a text',
+      text({ allowBlank: false, maximumCharacters: 9 }),
+      { type: 'string', minLength: 1, pattern: '\\S', maxLength: 9 },
+    ],
+    ['of any text', text(), { type: 'string' }],
+    ['of a number', decimal({ minimum: 0, maximum: 2 }), { type: 'number', minimum: 0, maximum: 2 }],
+    ['of what may be null', optional(integer({ minimum: 1 })), { type: ['integer', 'null'], minimum: 1 }],
+    ['of what must be there', required(flag), { type: 'boolean' }],
+    [
+      'of a word that may be null',
+      optional(oneOf(['a', 'b'])),
+      { anyOf: [{ type: 'string', enum: ['a', 'b'] }, { type: 'null' }] },
+    ],
+    ['of either', anyOf('a text or a flag', text(), flag), { anyOf: [{ type: 'string' }, { type: 'boolean' }] }],
+    [
+      'of a list',
+      list(text(), { minimumItems: 1, maximumItems: 4 }),
+      { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: 4 },
+    ],
+    [
+      'of an object',
+      record({ role: required(text()), note: optional(text()) }),
+      {
+        type: 'object',
+        additionalProperties: true,
+        required: ['role'],
+        properties: { role: { type: 'string' }, note: { type: ['string', 'null'] } },
+      },
+    ],
+  ])('is that of what passes: %s', (_what, rule, schema) => {
+    expect(rule.schema).toEqual(schema)
+  })
+
+  it('does not change with a name that one place gives it', () => {
+    const shared = text()
+    expect(named('Title', 'What it is', shared).schema).toEqual({
+      type: 'string',
+      title: 'Title',
+      description: 'What it is',
+    })
+    expect(shared.schema).toEqual({ type: 'string' })
+  })
+
+  it('has the longest list that passes', () => {
+    const few = list(flag, { maximumItems: 1 })
+    expect(few([true], 'list')).toBeUndefined()
+    expect(few([true, 7], 'list')).toMatchObject({ code: 'array_above_max_length', path: 'list' })
   })
 })
