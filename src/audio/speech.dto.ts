@@ -56,7 +56,7 @@ export class SpeechRequestDto implements SpeechFields {
   })
   readonly stream_format?: string | null
 
-  @Field(optional(anyRecord), {
+  @Field(optional(named('SpeechMetadata', 'Parameters of one provider', anyRecord)), {
     description: 'Provider-specific parameters; never sent to P1',
   })
   readonly metadata?: Record<string, unknown> | null

@@ -75,8 +75,9 @@ export function answer(title: string, description: string, members: Readonly<Rec
 
 /** The events of a stream, whose data is JSON of a form; a stream may end with other data, as the form says. */
 export const eventsOf = (data: Schema): Schema => ({
+  title: `${data.title ?? ''}Frame`,
   type: 'object',
-  description: 'An event',
+  description: 'An event of a stream',
   required: ['data'],
   properties: {
     event: described('The name of the event, where it has one'),

@@ -97,12 +97,12 @@ const prompt = text({ allowBlank: false, maximumCharacters: MAXIMUM_PROMPT_CHARA
 const negativePrompt = text({ maximumCharacters: MAXIMUM_PROMPT_CHARACTERS })
 
 /** Seconds as a string, as the upstream has them, or as a number, as callers may. */
-const duration = (allowed: readonly string[]): FieldRule => {
+const duration = (title: string, allowed: readonly string[]): FieldRule => {
   const listed = allowed.map((seconds) => `'${seconds}'`).join(', ')
   const schema = {
     anyOf: [
-      { ...TEXT, enum: allowed },
-      { type: 'integer', enum: allowed.map(Number) },
+      { title, description: 'Seconds', ...TEXT, enum: allowed },
+      { title: `${title}Number`, description: 'Seconds', type: 'integer', enum: allowed.map(Number) },
     ],
   } as const
   return shown(schema, (value, path) => {
@@ -192,7 +192,7 @@ export class MultiImageVideoDto implements VideoFields {
   @Field(optional(mode), { description: 'Quality', default: 'std' })
   readonly mode?: string | null
 
-  @Field(optional(duration(MULTI_IMAGE_DURATIONS)), {
+  @Field(optional(duration('MultiImageVideoSeconds', MULTI_IMAGE_DURATIONS)), {
     description: 'Seconds; a number is accepted as well',
     default: '5',
   })
@@ -245,7 +245,7 @@ export class TextVideoDto implements VideoFields {
   @Field(optional(aspectRatio), { description: 'Width to height' })
   readonly aspect_ratio?: string | null
 
-  @Field(optional(duration(TEXT_DURATIONS)), {
+  @Field(optional(duration('TextVideoSeconds', TEXT_DURATIONS)), {
     description: 'Seconds; a number is accepted as well',
   })
   readonly duration?: string | number | null
