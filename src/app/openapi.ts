@@ -1,5 +1,11 @@
 import { ADMIN_ROUTES } from '../admin/admin.routes.js'
-import type { AnswerDocumentation, ParameterDocumentation, RouteDocumentation, RouteSpec } from '../core/endpoint.js'
+import {
+  type AnswerDocumentation,
+  dialectsOf,
+  type ParameterDocumentation,
+  type RouteDocumentation,
+  type RouteSpec,
+} from '../core/endpoint.js'
 import type { Schema } from '../core/json-schema.js'
 import { type ErrorResponse, errorResponsesOf } from '../dialects/error-docs.js'
 import { limitHeaderNames } from '../limits/limit-errors.js'
@@ -87,8 +93,8 @@ function operationOf(route: RouteSpec, documentation: RouteDocumentation, compon
 const headerRef = (name: string): Json => ({ $ref: `#/components/headers/${name}` })
 
 /** The headers of every answer of a route. */
-function commonHeaders({ dialect, rateLimit }: Pick<RouteSpec, 'dialect' | 'rateLimit'>): Record<string, Json> {
-  const limits = rateLimit === 'counted' ? limitHeaderNames(dialect) : []
+function commonHeaders(route: RouteSpec): Record<string, Json> {
+  const limits = route.rateLimit === 'counted' ? dialectsOf(route).flatMap(limitHeaderNames) : []
   return Object.fromEntries(['x-request-id', ...limits].map((name) => [name, headerRef(name)]))
 }
 
@@ -120,11 +126,11 @@ class Components {
     return { ...parameter, required: required || parameter.in === 'path', schema: this.schema(schema) }
   }
 
-  response({ name, status, description, schema }: ErrorResponse, { dialect }: RouteSpec): Json {
+  response({ name, status, description, schema }: ErrorResponse, route: RouteSpec): Json {
     if (!this.responses.has(name)) {
       const repeats = [429, 503, 529].includes(status) ? ['retry-after'] : []
       const names = ['x-request-id', 'x-should-retry', ...repeats, ...(status === 405 ? ['allow'] : [])]
-      const limits = status === 429 ? limitHeaderNames(dialect) : []
+      const limits = status === 429 ? dialectsOf(route).flatMap(limitHeaderNames) : []
       this.responses.set(name, {
         description,
         headers: Object.fromEntries([...names, ...limits].map((header) => [header, headerRef(header)])),

@@ -125,6 +125,10 @@ export const UNKNOWN_PATH: PathMatch = {
   loggedPath: undefined,
 }
 
+/** Of the clients of a route: those of messages show themselves where their key header is read on a route of another dialect. */
+export const dialectsOf = ({ dialect, keyHeaders }: Pick<RouteSpec, 'dialect' | 'keyHeaders'>): readonly Dialect[] =>
+  dialect === DEFAULT_DIALECT && keyHeaders.includes('x-api-key') ? [dialect, 'messages'] : [dialect]
+
 /** The dialect of a request's client, which shows in the headers that clients of the messages dialect send and no others do. */
 export const dialectFor = ({ dialect, isShared }: PathMatch, headers: IncomingHttpHeaders): Dialect =>
   isShared && (headers['anthropic-version'] !== undefined || headers['x-api-key'] !== undefined) ? 'messages' : dialect
@@ -191,7 +195,7 @@ export class EndpointTable {
 
   private addPath(path: string, endpoints: readonly EndpointSpec[]): void {
     const { dialect } = this.unknown(path)
-    const isShared = dialect === DEFAULT_DIALECT && endpoints.some(({ keyHeaders }) => keyHeaders.includes('x-api-key'))
+    const isShared = endpoints.some((endpoint) => dialectsOf(endpoint).length > 1)
     const isSecret = endpoints.some((endpoint) => endpoint.loggedPath === 'template')
     const loggedPath = isSecret ? path : undefined
     this.known.set(path, { dialect, isShared, endpoints, loggedPath })

@@ -1,4 +1,4 @@
-import type { Dialect, RouteSpec } from '../core/endpoint.js'
+import { type Dialect, dialectsOf, type RouteSpec } from '../core/endpoint.js'
 import { ERROR_KINDS, type ErrorKind, GatewayError } from '../core/errors.js'
 import { answer, described, nullable, type Schema, TEXT } from '../core/json-schema.js'
 import { ERROR_FORMATS } from './error-format.js'
@@ -75,6 +75,7 @@ const MEANINGS: Readonly<Partial<Record<ErrorKind, string>>> = {
   rate_limited: 'too many requests; Retry-After says when to come back',
   overloaded: 'the gateway is full or shuts down; Retry-After says when to come back',
   upstream_failed: 'the upstream failed',
+  upstream_overloaded: 'the upstream has all it can do; Retry-After says when to come back',
   upstream_timeout: 'the upstream did not answer in time',
   internal: 'the gateway failed',
 }
@@ -96,7 +97,7 @@ const OF_BODIES: readonly ErrorKind[] = ['payload_too_large', 'unsupported_media
 /** An upstream's own refusal of the caller's request keeps its status. */
 const OF_MODELS: readonly ErrorKind[] = [
   ...(['forbidden_model', 'unknown_model', 'conflict', 'unprocessable'] as const),
-  ...(['payload_too_large', 'upstream_failed', 'upstream_timeout'] as const),
+  ...(['payload_too_large', 'upstream_failed', 'upstream_overloaded', 'upstream_timeout'] as const),
 ]
 
 /** Every kind of failure that a route may answer with. */
@@ -120,15 +121,24 @@ export interface ErrorResponse {
 
 /** The error responses of a route, by status. */
 export function errorResponsesOf(route: RouteSpec): readonly ErrorResponse[] {
-  const { dialect } = route
-  const statuses = new Set([...errorKindsOf(route)].map((kind) => statusOf(dialect, kind)))
-  return [...statuses].sort((one, other) => one - other).map((status) => errorResponse(dialect, status))
+  const dialects = dialectsOf(route)
+  const kinds = [...errorKindsOf(route)]
+  const statuses = new Set(dialects.flatMap((dialect) => kinds.map((kind) => statusOf(dialect, kind))))
+  return [...statuses].sort((one, other) => one - other).map((status) => errorResponse(dialects, status))
 }
 
-function errorResponse(dialect: Dialect, status: number): ErrorResponse {
-  const { name, schema } = ERROR_BODIES[dialect]
-  const kinds = (Object.keys(ERROR_KINDS) as ErrorKind[]).filter((kind) => statusOf(dialect, kind) === status)
+/** Clients of several dialects each get the body of theirs. */
+function errorResponse(dialects: readonly Dialect[], status: number): ErrorResponse {
+  const bodies = dialects.map((dialect) => ERROR_BODIES[dialect])
+  const kinds = (Object.keys(ERROR_KINDS) as ErrorKind[]).filter((kind) =>
+    dialects.some((dialect) => statusOf(dialect, kind) === status),
+  )
   const meanings = new Set(kinds.map((kind) => MEANINGS[kind]).filter((meaning) => meaning !== undefined))
   const text = [...meanings].join(', or ')
-  return { name: `${name}${status}`, status, description: text.charAt(0).toUpperCase() + text.slice(1), schema }
+  const description = text.charAt(0).toUpperCase() + text.slice(1)
+  const [only, ...others] = bodies
+  if (only !== undefined && others.length === 0) {
+    return { name: `${only.name}${status}`, status, description, schema: only.schema }
+  }
+  return { name: `SharedError${status}`, status, description, schema: { anyOf: bodies.map(({ schema }) => schema) } }
 }

@@ -13,15 +13,20 @@ const CLIENT_EVENTS = {
 export const REALTIME_DOCUMENTATION: RouteDocumentation = {
   operationId: 'openRealtimeSession',
   tag: 'realtime',
-  summary: 'Realtime voice conversation: a WebSocket',
+  summary: 'Realtime voice conversation or transcription: a WebSocket',
   description: 'Browsers, which cannot set headers here, offer the key as subprotocol openai-insecure-api-key.<KEY>.',
   parameters: [
     {
       in: 'query',
       name: 'model',
-      required: true,
-      description: 'Model identifier',
+      description: 'Required unless intent is transcription; then of the class realtime or one of stt-*',
       schema: { ...TEXT, minLength: 1, example: 'gpt-realtime' },
+    },
+    {
+      in: 'query',
+      name: 'intent',
+      description: 'transcription opens a session that only writes down what the client says; others travel on',
+      schema: { ...TEXT, example: 'transcription' },
     },
     {
       in: 'header',
