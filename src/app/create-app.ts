@@ -55,7 +55,11 @@ export async function createApplication(options: ApplicationOptions): Promise<IN
       lastResponse: (on) => adapter.lastResponse(on),
     }),
     () => {
-      serveDocumentation(application, settings, () => openApiDocument(settings.current.server.publicUrl) as OpenAPIObject)
+      serveDocumentation(
+        application,
+        settings,
+        () => openApiDocument(settings.current.server.publicUrl) as OpenAPIObject,
+      )
     },
     dialectOf,
   )

@@ -17,6 +17,7 @@ describe('the configuration', () => {
         docs: 'local',
         metricsPort: 9090,
         cors: { allowedOrigins: [], allowCredentials: false, maxAgeSeconds: 7200 },
+        realtimeClientDialect: 'auto',
         workers: 1,
         explainHeaders: true,
         trustedProxies: [],

@@ -41,12 +41,16 @@ const MESSAGES_MODEL = answer('MessagesModel', 'A model of the messages routes t
   x_gateway: DETAILS,
 })
 
-const MESSAGES_MODEL_LIST = answer('MessagesModelList', 'A page of the models of the messages routes, the newest first', {
-  data: listOf(MESSAGES_MODEL, 'Those of the page'),
-  has_more: { type: 'boolean', description: 'Whether further ones follow in the direction that was asked for' },
-  first_id: nullable(described('The first of the page; null where it is empty')),
-  last_id: nullable(described('The last of the page; null where it is empty')),
-})
+const MESSAGES_MODEL_LIST = answer(
+  'MessagesModelList',
+  'A page of the models of the messages routes, the newest first',
+  {
+    data: listOf(MESSAGES_MODEL, 'Those of the page'),
+    has_more: { type: 'boolean', description: 'Whether further ones follow in the direction that was asked for' },
+    first_id: nullable(described('The first of the page; null where it is empty')),
+    last_id: nullable(described('The last of the page; null where it is empty')),
+  },
+)
 
 const BOTH_FORMS =
   'Clients that send anthropic-version or x-api-key get the form of the messages dialect, errors too, and only models of its routes; all ' +

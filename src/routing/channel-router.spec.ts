@@ -432,7 +432,7 @@ describe('A transcription session', () => {
     expect(() => router.route('realtime', 'whisper-1', CALLER)).toThrow(
       refusal('unknown_model', 'intent=transcription'),
     )
-    expect(() => router.route('realtime', 'gpt-4o', CALLER)).toThrow(/requests\.$/)
+    expect(() => router.route('realtime', 'gpt-4o', CALLER)).toThrow(/realtime requests\. GET/)
   })
 
   it('has models of its own, which are listed and serve nothing else', () => {
@@ -441,6 +441,7 @@ describe('A transcription session', () => {
       id: 'gpt-realtime-whisper',
       class: 'stt-realtime',
       providers: ['p1'],
+      offer: {},
     })
     expect(() => router.route('transcription', 'gpt-realtime-whisper', CALLER)).toThrow(refusal('unknown_model'))
   })
