@@ -1,9 +1,7 @@
-import { execFile } from 'node:child_process'
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import openapiTS, { astToString } from 'openapi-typescript'
 import ts from 'typescript'
@@ -14,39 +12,8 @@ import { type P1Gateway, startP1Gateway } from '../support/provider-gateways.js'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const FILE = join(ROOT, 'openapi.json')
-const run = promisify(execFile)
-
-/** What a linter found, as `rule at place`. */
-async function output(program: string, parameters: readonly string[]): Promise<string> {
-  const { stdout } = await run(process.execPath, [join(ROOT, 'node_modules', program), ...parameters], {
-    cwd: ROOT,
-    env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' },
-    maxBuffer: 16 * 1024 * 1024,
-  }).catch((error: unknown) => error as { stdout: string })
-  return stdout
-}
-
-const REALTIME = '/v1/realtime'
 
 describe('openapi.json', () => {
-  it('has no fault that Redocly finds; a socket alone has no success with 2xx', async () => {
-    const text = await output('@redocly/cli/bin/cli.js', ['lint', '--format', 'json', FILE])
-    const { problems } = JSON.parse(text.slice(text.indexOf('{'))) as {
-      problems: { ruleId: string; location: { pointer: string }[] }[]
-    }
-    expect(problems.map(({ ruleId, location }) => [ruleId, location[0]?.pointer])).toEqual([
-      ['operation-2xx-response', `#/paths/${REALTIME.replaceAll('/', '~1')}/get/responses`],
-    ])
-  })
-
-  it('has no fault that Spectral finds; a socket alone has no success with 2xx', async () => {
-    const text = await output('@stoplight/spectral-cli/dist/index.js', ['lint', '--format', 'json', '--quiet', FILE])
-    const found = JSON.parse(text) as { code: string; path: string[] }[]
-    expect(found.map(({ code, path }) => [code, path.slice(0, 2)])).toEqual([
-      ['operation-success-response', ['paths', REALTIME]],
-    ])
-  })
-
   describe('for everything that it names', () => {
     const { paths, components } = openApiDocument()
     const operations = Object.values(paths).flatMap((methods) => Object.values(methods))
