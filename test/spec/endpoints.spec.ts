@@ -26,7 +26,7 @@ const withoutSpecification = (path: string): boolean => WITHOUT_SPECIFICATION.so
 
 const routeOf = ({ method, path }: EndpointSpec): string => `${method} ${path}`
 
-/** As the README and the OpenAPI document spell it. */
+/** As docs/endpoints.md and the OpenAPI document spell it. */
 const documentedRoute = (endpoint: EndpointSpec): string => routeOf(endpoint).replaceAll(/:(\w+)/g, '{$1}')
 
 /** Upstreams alone know of it. */
@@ -127,10 +127,10 @@ describe('The endpoints', () => {
   })
 })
 
-describe('The README', () => {
-  const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
+describe('The page of endpoints', () => {
+  const page = readFileSync(new URL('../../docs/endpoints.md', import.meta.url), 'utf8')
   /** The rows of the table of endpoints: the second cell is a route. */
-  const rows = [...readme.matchAll(/^\|([^|]+\| `[A-Z]+ \/.+)\|$/gm)]
+  const rows = [...page.matchAll(/^\|([^|]+\| `[A-Z]+ \/.+)\|$/gm)]
   const records = new Map(
     rows.map(([, row = '']) => {
       const [, route = '', , recorded] = row.split('|').map((cell) => cell.trim().replaceAll('`', ''))
