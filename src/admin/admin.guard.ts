@@ -10,7 +10,7 @@ import {
 import { readKey } from '../auth/key.guard.js'
 import { adminFingerprint } from '../config/auth-schema.js'
 import { ConfigStore } from '../config/config-store.js'
-import { GatewayError } from '../core/errors.js'
+import { GatewayError, UnknownPath } from '../core/errors.js'
 import { contextOf, type RequestContext } from '../core/request-context.js'
 import { callerAddress } from '../server/client-address.js'
 import type { Admin, AuditLog } from './audit-log.js'
@@ -165,7 +165,7 @@ export class AdminGuard implements CanActivate {
 }
 
 /** The message of every unknown path. */
-export const nothingHere = (): GatewayError => new GatewayError('not_found', 'There is nothing at this path.')
+export const nothingHere = (): GatewayError => new UnknownPath()
 
 /** Parameter decorator for the `Admin`, on routes behind `AdminGuard`. */
 export const CurrentAdmin = createParamDecorator((_data, context): Admin => {

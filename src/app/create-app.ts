@@ -1,7 +1,6 @@
 import type { Server } from 'node:http'
 import type { INestApplication } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
-import type { OpenAPIObject } from '@nestjs/swagger'
 import { KeyTable } from '../auth/key-table.js'
 import { ConfigStore, type ConfigurationOptions } from '../config/config-store.js'
 import type { GatewayConfig } from '../config/settings.js'
@@ -17,7 +16,6 @@ import { UnknownPaths } from '../server/unknown-path.js'
 import { AppModule } from './app.module.js'
 import { ENDPOINTS } from './capabilities.js'
 import { PAGES, serveDocumentation } from './documentation.js'
-import { openApiDocument } from './openapi.js'
 import { dialectOf, requestStart } from './request-start.js'
 
 const STUCK_MARGIN_MS = 30_000
@@ -55,11 +53,7 @@ export async function createApplication(options: ApplicationOptions): Promise<IN
       lastResponse: (on) => adapter.lastResponse(on),
     }),
     () => {
-      serveDocumentation(
-        application,
-        settings,
-        () => openApiDocument(settings.current.server.publicUrl) as OpenAPIObject,
-      )
+      serveDocumentation(application, settings)
     },
     dialectOf,
   )
@@ -72,7 +66,9 @@ export async function createApplication(options: ApplicationOptions): Promise<IN
     },
   )
   application.useWebSocketAdapter(new GatewayWsAdapter(adapter, () => socketLimits(application)))
-  application.useGlobalFilters(new GatewayExceptionFilter(new UnknownPaths(publicPaths())))
+  application.useGlobalFilters(
+    new GatewayExceptionFilter(new UnknownPaths(publicPaths(), (text) => settings.keys?.knows(text) === true)),
+  )
   application.get(ConfigStore).onChange((next) => {
     settings.current = next
     settings.admission = shareOfAdmission(next)

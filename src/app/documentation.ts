@@ -2,8 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { INestApplication } from '@nestjs/common'
 import { type OpenAPIObject, SwaggerModule } from '@nestjs/swagger'
 import type { GatewayConfig } from '../config/settings.js'
-import { GatewayError } from '../core/errors.js'
+import { UnknownPath } from '../core/errors.js'
 import { isFromThisMachine } from '../server/client-address.js'
+import { type OpenApiDocument, openApiDocument } from './openapi.js'
 
 const OPENAPI_PATH = '/openapi.json'
 
@@ -13,23 +14,24 @@ export const PAGES = ['/', '/docs', OPENAPI_PATH, '/health/ready']
 type Settings = { readonly current: GatewayConfig }
 
 /** `/` and `/docs` for people, `/openapi.json` for tools; the latter two for those whom `server.docs` shows them. */
-export function serveDocumentation(
-  application: INestApplication,
-  settings: Settings,
-  makeDocument: () => OpenAPIObject,
-): void {
-  let made: OpenAPIObject | undefined
-  const document = (): OpenAPIObject => (made ??= makeDocument())
+export function serveDocumentation(application: INestApplication, settings: Settings): void {
+  let made: { readonly publicUrl: string; readonly document: OpenApiDocument } | undefined
+  const document = (): OpenApiDocument => {
+    // Readers without a public address are where the document is.
+    const { publicUrl = '/' } = settings.current.server
+    if (made?.publicUrl !== publicUrl) made = { publicUrl, document: openApiDocument(publicUrl) }
+    return made.document
+  }
   const isShown = (request: IncomingMessage): boolean => {
     const { docs } = settings.current.server
     return docs === 'public' || (docs === 'local' && isFromThisMachine(request))
   }
   const check = (request: IncomingMessage, _response: ServerResponse, next: (error?: Error) => void): void => {
-    next(isShown(request) ? undefined : new GatewayError('not_found', 'There is nothing at this path.'))
+    next(isShown(request) ? undefined : new UnknownPath())
   }
   application.use('/docs', check)
   application.use(OPENAPI_PATH, check)
-  SwaggerModule.setup('docs', application, document, {
+  SwaggerModule.setup('docs', application, () => document() as OpenAPIObject, {
     jsonDocumentUrl: 'docs/openapi.json',
     yamlDocumentUrl: 'docs/openapi.yaml',
   })

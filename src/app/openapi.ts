@@ -60,7 +60,7 @@ export function openApiDocument(publicUrl: string = DEFAULT_SERVER): OpenApiDocu
       ...{ description: DESCRIPTION, license: { name: 'MIT', identifier: 'MIT' } },
       ...{ contact: { name: 'The operator of this gateway' } },
     },
-    ...{ servers: [{ url: publicUrl.replace(/\/$/, ''), description: 'This gateway' }], tags: TAGS },
+    ...{ servers: [{ url: publicUrl.replace(/(?<=.)\/$/, ''), description: 'This gateway' }], tags: TAGS },
     paths,
     components: { ...components.all(), headers: HEADERS, securitySchemes: SECURITY_SCHEMES },
   }

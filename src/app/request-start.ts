@@ -22,7 +22,8 @@ import { callerAddress } from '../server/client-address.js'
 import { CorsPolicy, isPreflight } from '../server/cors.js'
 import { endResponse, sendError } from '../server/error-filter.js'
 import type { RequestStart } from '../server/http-adapter.js'
-import { originForm, pathOf, requestFault } from '../server/request-target.js'
+import { foreignHostFault, originForm, pathOf, requestFault } from '../server/request-target.js'
+import { isLoopbackAddress } from '../upstream/ssrf-guard.js'
 import { ENDPOINTS } from './capabilities.js'
 
 const SWITCHING_PROTOCOLS = 101
@@ -73,7 +74,7 @@ const USUAL_ID = /^(?:req_[0-9a-f]{32}|(?:req_)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[
 
 /** Admits requests; creates each request's context, and its log line when the response is over. */
 export function requestStart(parts: RequestStartParts): RequestStart {
-  const { logging, hooks, admission, settings } = parts
+  const { logging, hooks, admission, settings, sandbox } = parts
   const cors = new CorsPolicy(() => settings.current.server.cors)
   const { callers, known, gate } = gateOf(parts, cors)
   const isKey = (text: string): boolean => settings.keys?.knows(text) === true
@@ -121,12 +122,17 @@ export function requestStart(parts: RequestStartParts): RequestStart {
       return false
     }
     const isAsking = isPreflight(request)
-    const fault = requestFault(request) ?? (isAsking ? cors.preflightFault(request) : undefined)
+    const fault =
+      requestFault(request) ??
+      (sandbox && isLocal(settings.current.server.host) ? foreignHostFault(request) : undefined) ??
+      (isAsking ? cors.preflightFault(request) : undefined)
     if (fault !== undefined) sendError(fault, call, request, response)
     else if (isAsking) answerPreflight(request, response, call, cors.preflightHeaders(request, methodsAt(path)))
     return fault === undefined && !isAsking
   }
 }
+
+const isLocal = (host: string): boolean => host === 'localhost' || isLoopbackAddress(host)
 
 /** The question is answered before the request goes on to routes, which know no `OPTIONS`. */
 function answerPreflight(

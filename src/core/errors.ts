@@ -125,6 +125,13 @@ export class GatewayError extends Error {
   }
 }
 
+/** No route, or none for this caller: the exception filter says what is near, the same wherever it is thrown. */
+export class UnknownPath extends GatewayError {
+  constructor() {
+    super('not_found', 'There is nothing at this path.')
+  }
+}
+
 const MAXIMUM_MESSAGE_CHARACTERS = 512
 
 /** Hosts, addresses, keys, organisation and project ids that an upstream's text may carry. */

@@ -20,9 +20,12 @@ interface ModelForm {
 
 const isForMessages = ({ class: modelClass }: ListedModel): boolean => modelClass === 'messages'
 
+/** What models that serve no endpoint by themselves can be asked for. */
+const TRANSCRIPTION_SESSION = 'realtime_transcription'
+
 const detailsOf = ({ class: modelClass, offer }: ListedModel): ModelDetails => ({
   class: modelClass,
-  capabilities: MODEL_CLASSES[modelClass],
+  capabilities: modelClass === 'stt-realtime' ? [TRANSCRIPTION_SESSION] : MODEL_CLASSES[modelClass],
   ...offer,
 })
 

@@ -128,9 +128,11 @@ function usedUpMs({ quota }: RequestContext, { details: { retryAfterSeconds = 0 
   return quota?.isUsedUp === true ? (retryAfterSeconds - 1) * SECOND_MS : 0
 }
 
-/** Without what belongs to a single response. */
+/** What belongs to a single response, or to the page that reads it. */
+const OF_ONE_RESPONSE = /^(?:connection|vary|access-control-.*)$/
+
 function limitHeadersOf({ responseHeaders, requestId }: RequestContext): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(responseHeaders).filter(([name, value]) => name !== 'connection' && value !== requestId),
+    Object.entries(responseHeaders).filter(([name, value]) => !OF_ONE_RESPONSE.test(name) && value !== requestId),
   )
 }

@@ -6,7 +6,7 @@ import { GatewayError } from '../core/errors.js'
 import { type RequestContext, newRequestId, requestIdOf } from '../core/request-context.js'
 import { renderError } from '../dialects/error-format.js'
 import { LinesPerSecond } from '../observability/access-log.js'
-import { exposeHeaders } from '../server/cors.js'
+import { exposeHeaders, isForPage } from '../server/cors.js'
 import { sendError, endResponse } from '../server/error-filter.js'
 import type { Admission, RefusalReason } from './admission.js'
 import type { CallerHeaders } from './caller-resolver.js'
@@ -177,7 +177,7 @@ export class RequestGate implements FastRejectGate {
    */
   refuseBarely(reason: RefusalReason, path: string, request: IncomingMessage, response: ServerResponse): boolean {
     if (this.lines.hasRoom() || !this.parts.mayBeBare()) return false
-    this.answerBarely(refusalError(reason), path, request, response)
+    this.answerBarely(refusalError(reason), this.parts.dialectOf(path), request, response)
     return true
   }
 
@@ -194,13 +194,13 @@ export class RequestGate implements FastRejectGate {
     const known = this.parts.known.find(endpoint, sharer, headers)
     if (known === undefined) return false
     this.lastRefusalAtMs = this.parts.nowMs()
-    this.answerBarely(known.error, path, request, response, known.headers)
+    this.answerBarely(known.error, known.call.dialect, request, response, known.headers)
     return true
   }
 
   private answerBarely(
     error: GatewayError,
-    path: string,
+    dialect: Dialect,
     request: IncomingMessage,
     response: ServerResponse,
     further: Headers = NO_HEADERS,
@@ -212,10 +212,10 @@ export class RequestGate implements FastRejectGate {
         FastReject.raise(socket, this)
       })
     })
-    const { status, headers, body } = renderError(error, this.parts.dialectOf(path), requestIdOf(request))
+    const { status, headers, body } = renderError(error, dialect, requestIdOf(request))
     const length = { 'content-length': String(Buffer.byteLength(body)) }
     const whole = { ...headers, ...further, ...length, ...this.parts.corsHeadersOf(request.headers.origin) }
-    exposeHeaders(whole)
+    if (isForPage(whole)) exposeHeaders(whole)
     response.writeHead(status, whole)
     if (response.shouldKeepAlive && isSmall(request)) response.end(body)
     else endResponse(body, request, response)

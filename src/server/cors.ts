@@ -84,8 +84,9 @@ export class CorsPolicy {
   preflightHeaders({ headers }: IncomingMessage, methods: readonly string[]): Headers {
     const wanted = listedNames(headers['access-control-request-method']) ?? 'GET'
     const names = listedNames(headers['access-control-request-headers'])
-    // Asked by browsers before a public page reaches a private address (Private Network Access).
-    const isToPrivate = headers['access-control-request-private-network'] === 'true'
+    // Asked by browsers before a public page reaches a private address (Private Network Access): not for all pages there are.
+    const isToPrivate =
+      headers['access-control-request-private-network'] === 'true' && !this.settings().allowedOrigins.includes(ANY)
     return {
       vary: 'Origin, Access-Control-Request-Method, Access-Control-Request-Headers',
       'access-control-allow-methods': methods.length > 0 ? methods.join(', ') : wanted,
@@ -118,9 +119,11 @@ const NEVER_EXPOSED: ReadonlySet<string> = new Set([
   'vary',
 ])
 
+/** Whether a page of another origin may read the response. */
+export const isForPage = (headers: OutgoingHttpHeaders): boolean => headers[ALLOW_ORIGIN] !== undefined
+
 /** Lets a page that may read a response read all its headers. Names in lower case. */
 export function exposeHeaders(headers: OutgoingHttpHeaders, further: readonly string[] = []): void {
-  if (headers[ALLOW_ORIGIN] === undefined) return
   const names = [...Object.keys(headers), ...further].filter(
     (name) => !NEVER_EXPOSED.has(name) && !name.startsWith('access-control-'),
   )

@@ -19,7 +19,8 @@ export function Endpoint(
   guards: readonly Type<CanActivate>[] = keyHeaders.length === 0 ? [] : [KeyGuard],
 ): MethodDecorator {
   const mapping = RequestMapping({ path, method: RequestMethod[method] })
-  // Nest would answer each POST with 201.
-  const status = HttpCode((documentation !== 'none' && documentation.answer.status) || 200)
-  return applyDecorators(mapping, status, ...(guards.length === 0 ? [] : [UseGuards(...guards)]))
+  const { status = 200 } = documentation === 'none' ? {} : documentation.answer
+  // Nest would answer each POST with 201. A 101 is written with the upgrade: until then the response must not look like one.
+  const code = HttpCode(status === 101 ? 200 : status)
+  return applyDecorators(mapping, code, ...(guards.length === 0 ? [] : [UseGuards(...guards)]))
 }

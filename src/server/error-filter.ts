@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException } from '@nestjs/common'
 import type { Request, Response } from 'express'
 import type { Dialect } from '../core/endpoint.js'
-import { type ErrorKind, GatewayError } from '../core/errors.js'
+import { type ErrorKind, GatewayError, UnknownPath } from '../core/errors.js'
 import { type RequestContext, contextOf, newRequestId } from '../core/request-context.js'
 import { renderError } from '../dialects/error-format.js'
 import { methodsOf } from '../observability/routes.js'
@@ -80,6 +80,7 @@ export class GatewayExceptionFilter implements ExceptionFilter {
 }
 
 function gatewayErrorOf(exception: unknown, request: Request, unknownPaths: UnknownPaths): GatewayError {
+  if (exception instanceof UnknownPath) return nothingAt(request, unknownPaths)
   if (exception instanceof GatewayError) return exception
   if (!(exception instanceof HttpException)) {
     return new GatewayError('internal', 'The gateway failed to answer this request.', { cause: exception })
@@ -91,10 +92,16 @@ function gatewayErrorOf(exception: unknown, request: Request, unknownPaths: Unkn
   return new GatewayError(kind, 'The request is not valid.', { cause: exception })
 }
 
+/** The message never shows a path that holds a secret. */
+const nothingAt = (request: Request, unknownPaths: UnknownPaths): GatewayError => {
+  const { path, loggedPath } = contextOf(request)
+  return new GatewayError('not_found', unknownPaths.describe(path, loggedPath))
+}
+
 function unknownRoute(request: Request, unknownPaths: UnknownPaths): GatewayError {
   const { method, path } = contextOf(request)
   const allow = methodsOf(request.app, path)
-  if (allow.length === 0) return new GatewayError('not_found', unknownPaths.describe(path))
+  if (allow.length === 0) return nothingAt(request, unknownPaths)
   return new GatewayError('method_not_allowed', `The method ${method} is not allowed at this path.`, { allow })
 }
 

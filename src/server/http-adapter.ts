@@ -7,7 +7,7 @@ import { ProviderResponse } from '../core/byte-stream.js'
 import { type Dialect, UNKNOWN_PATH } from '../core/endpoint.js'
 import { type RequestContext, contextOf, findContext } from '../core/request-context.js'
 import { dropUpstreamLimits } from '../limits/limit-errors.js'
-import { exposeHeaders } from './cors.js'
+import { exposeHeaders, isForPage } from './cors.js'
 import { sendClientError } from './error-filter.js'
 import { writeResponse } from './response-writer.js'
 import {
@@ -52,7 +52,7 @@ function stampResponses(prototype: object): void {
       if (call.quota !== undefined) dropUpstreamLimits(stamped)
       Object.assign(stamped, call.responseHeaders)
       if (call.isExplained) writeExplainHeaders(call, stamped)
-      exposeHeaders(stamped, this.getHeaderNames())
+      if (isForPage(stamped)) exposeHeaders(stamped, this.getHeaderNames())
       if (stamped !== headers) setHeaders(this, stamped)
     }
     return plain.call(this, status, reason, headers)

@@ -62,3 +62,21 @@ export function requestFault({
   }
   return undefined
 }
+
+/** A literal address, or a name that leads to this machine by definition (RFC 6761, section 6.3); then a port. */
+const LOCAL_HOST = /^(?:\[[\da-f:.]+\]|[\d.]+|(?:[a-z\d-]+\.)*localhost\.?)(?::\d+)?$/i
+
+/**
+ * Why a sandbox that only this machine can call refuses a request: its key is known to the world, and a page can have its own name
+ * lead to 127.0.0.1 (DNS rebinding), so that its browser takes the sandbox for the page's own server.
+ */
+export function foreignHostFault({ headers: { host } }: IncomingMessage): GatewayError | undefined {
+  if (host === undefined || LOCAL_HOST.test(host)) return undefined
+  return new GatewayError(
+    'invalid_request',
+    'The sandbox answers at localhost and at addresses of this machine only.',
+    {
+      code: 'invalid_host',
+    },
+  )
+}

@@ -27,9 +27,9 @@ describe('a path without a route', () => {
     ['/vidgen/v1/videos/text2video/5/', 'at /vidgen/v1/videos/text2video/{id}: paths do not end with a slash.'],
     ['/v1/chat/completion', "at '/v1/chat/completion'. The nearest path is /v1/chat/completions."],
     ['/v1/audio/speach', "at '/v1/audio/speach'. The nearest path is /v1/audio/speech."],
-    ['/', "at '/'. See /docs"],
-    ['', "at ''. See /docs"],
-    ['/a/path/of/another/service', "at '/a/path/of/another/service'. See /docs"],
+    ['/', "at '/'. GET / leads"],
+    ['', "at ''. GET / leads"],
+    ['/a/path/of/another/service', "at '/a/path/of/another/service'. GET / leads"],
   ])('%s is told what is near: %s', (path, words) => {
     expect(paths.describe(path)).toContain(words)
     expect(paths.describe(path)).toContain('docs/clients.md')
@@ -51,6 +51,10 @@ describe('a path without a route', () => {
 
   it('shows no key, no markup and nothing long of what was asked for', () => {
     expect(paths.describe('/v1/chat/sk-proj-abcdef0123456789')).toContain("'/v1/chat/[key]'")
+    expect(paths.describe('/sk-proj-abcdef0123456789/v1/messages')).not.toContain('abcdef')
+    expect(paths.describe('/vidgen/callbacks/token/x', '/vidgen/callbacks/*')).not.toContain('token')
+    const own = new UnknownPaths(['/v1/messages'], (text) => text === 'house-key-17')
+    expect(own.describe('/house-key-17/v1/messages')).not.toContain('house-key-17')
     expect(paths.describe("/<script>'&")).toContain("'/script'")
     expect(paths.describe(`/v1/${'a'.repeat(10_000)}`).length).toBeLessThan(300)
   })

@@ -1,7 +1,7 @@
 import { nearestName } from '../config/nearest-name.js'
 import { PathTable } from '../core/endpoint.js'
 import { quoted } from '../core/errors.js'
-import { maskedPath } from '../core/key-mask.js'
+import { type KeyTest, maskedPath } from '../core/key-mask.js'
 
 /** Paths of vendors' interfaces that clients try and that are not served, each with what serves the same, if anything does. */
 export const NOT_SERVED: Readonly<Record<string, string>> = {
@@ -15,6 +15,7 @@ export const NOT_SERVED: Readonly<Record<string, string>> = {
   '/v1/images': '',
   '/v1/videos': 'Use /vidgen/v1/videos/text2video.',
   '/v1/audio/voices': 'GET /v1/models shows the voices of each model.',
+  '/v1/audio/voice_consents': '',
   '/v1/realtime/sessions': 'Open a WebSocket to /v1/realtime with the key itself.',
   '/v1/realtime/transcription_sessions': 'Open a WebSocket to /v1/realtime with the key itself.',
   '/v1/realtime/client_secrets': 'Open a WebSocket to /v1/realtime with the key itself.',
@@ -30,6 +31,9 @@ export const NOT_SERVED: Readonly<Record<string, string>> = {
   '/v1/containers': '',
   '/v1/evals': '',
   '/v1/skills': '',
+  '/v1/projects': '',
+  '/vidgen/v1/videos/image2video': 'Use /vidgen/v1/videos/multi-image2video.',
+  '/imggen/submit': 'Image tasks are created at their upstream and read here.',
   '/v1/organization': '',
   '/v1/organizations': '',
   '/v1beta/models': '',
@@ -56,16 +60,20 @@ interface Correction {
 export class UnknownPaths {
   private readonly templates = new PathTable<string>()
 
-  /** `paths` are templates with `:parameters`. */
-  constructor(private readonly paths: readonly string[]) {
+  /** `paths` are templates with `:parameters`; no key of the gateway is shown. */
+  constructor(
+    private readonly paths: readonly string[],
+    private readonly isKey: KeyTest = () => false,
+  ) {
     for (const path of paths) this.templates.set(path, path)
   }
 
   /** One to three sentences that name the path, the nearest one that is served, and the page of the documents that helps. */
-  describe(path: string): string {
-    const shown = quoted(maskedPath(path, () => false))
+  describe(path: string, shownPath = path): string {
+    const mask = (text: string): string => quoted(maskedPath(text, this.isKey))
+    const shown = mask(shownPath)
     if (path.length > LONGEST_PATH_CHARACTERS) return `There is nothing at ${shown}. ${CLIENTS_PAGE}`
-    const corrections = correctionsOf(path)
+    const corrections = correctionsOf(path, mask)
     for (const { path: corrected, reason } of corrections) {
       const template = this.templates.find(corrected)
       if (template !== undefined)
@@ -79,7 +87,7 @@ export class UnknownPaths {
   }
 }
 
-const CLIENTS_PAGE = 'See /docs, and docs/clients.md for the base URL of each client.'
+const CLIENTS_PAGE = 'GET / leads to the documents; docs/clients.md has the base URL of each client.'
 const PROVIDERS_PAGE = 'See docs/providers.md for what is, and what is not.'
 
 /** As the OpenAPI document spells it. */
@@ -94,7 +102,7 @@ function adviceFor(path: string): string | undefined {
 }
 
 /** What the client may have meant, the likeliest first. */
-function correctionsOf(path: string): readonly Correction[] {
+function correctionsOf(path: string, mask: (text: string) => string): readonly Correction[] {
   const collapsed = path.replaceAll(/\/{2,}/g, '/')
   const trimmed = collapsed.length > 1 ? collapsed.replace(/\/$/, '') : collapsed
   const lower = trimmed.toLowerCase()
@@ -111,7 +119,7 @@ function correctionsOf(path: string): readonly Correction[] {
     { path: `${VERSION}${once}`, reason: 'the base URL of this client must end with /v1.' },
     ...beginnings.map((index) => ({
       path: once.slice(index),
-      reason: `paths do not begin with ${quoted(once.slice(0, index))}.`,
+      reason: `paths do not begin with ${mask(once.slice(0, index))}.`,
     })),
   ]
 }

@@ -30,7 +30,8 @@ export class CallbackAddress {
   /**
    * Rejects with `invalid_request` (param `callback_url`, code `url_not_allowed`) unless the URL is http or https, without
    * user, at most 2,048 characters long and none of them a control character, and leads to public addresses, to what the
-   * operator exempts, or to this machine where that is allowed. A name that does not resolve now is let through: each delivery judges the address anew.
+   * operator exempts, or to this machine where that is allowed. A name that does not resolve now is let through: each
+   * delivery judges the address anew.
    */
   async assertAllowed(url: string): Promise<void> {
     if (url.length > MAXIMUM_CHARACTERS) throw invalid(`it must not be longer than ${MAXIMUM_CHARACTERS} characters`)

@@ -1,6 +1,6 @@
 import { Controller, Injectable, Param } from '@nestjs/common'
 import type { ProviderResponse } from '../core/byte-stream.js'
-import { GatewayError } from '../core/errors.js'
+import { GatewayError, UnknownPath } from '../core/errors.js'
 import type { RequestContext } from '../core/request-context.js'
 import { taskResponse } from '../dialects/task-response.js'
 import type { VideoKind } from '../providers/contract.js'
@@ -74,7 +74,7 @@ export class UpstreamCallbacksService {
   async hasten(token: string): Promise<void> {
     const nowMs = this.clock.nowMs()
     const isWaiting = isCallbackToken(token) && (await this.tasks.hasten(token, nowMs))
-    if (!isWaiting) throw new GatewayError('not_found', 'There is nothing at this path.')
+    if (!isWaiting) throw new UnknownPath()
     this.wakeTimer.scheduleAt(nowMs)
   }
 }

@@ -152,11 +152,23 @@ describe('A refusal of the upstream', () => {
     }
   })
 
-  it.each([301, 302, 304, 405, 408, 418, 500, 502, 503, 529])('%i is a failure of the upstream', async (status) => {
+  it.each([301, 302, 304, 405, 408, 418, 500, 502, 503])('%i is a failure of the upstream', async (status) => {
     expect(await refusal({ status, body: bodyOf('Canary.') })).toMatchObject({
       kind: 'upstream_failed',
       message: `The upstream failed with status ${status}.`,
       details: { attempt: { phase: 'answered', channelError: true } },
+    })
+  })
+
+  it.each([
+    [{}, 1],
+    [{ 'retry-after': '20' }, 20],
+    [{ 'retry-after': '86400' }, 60],
+  ])('529 with %j says that the upstream is overloaded, and to come back after %i s', async (headers, seconds) => {
+    expect(await refusal({ status: 529, headers, body: bodyOf('Canary.') })).toMatchObject({
+      kind: 'upstream_overloaded',
+      message: 'The upstream is overloaded. Please try again later.',
+      details: { retryAfterSeconds: seconds, attempt: { phase: 'answered', channelError: true } },
     })
   })
 

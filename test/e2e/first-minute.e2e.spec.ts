@@ -138,7 +138,9 @@ describe('started in an empty directory, the gateway', () => {
 
   it('shows the document of its API as it stands in the repository, with a page to read it', async () => {
     const served: unknown = await (await fetch(`${url}/docs/openapi.json`)).json()
-    expect(served).toMatchObject(JSON.parse(await readFile('openapi.json', 'utf8')) as object)
+    const inRepository = JSON.parse(await readFile('openapi.json', 'utf8')) as object
+    // Where its reader found it.
+    expect(served).toMatchObject({ ...inRepository, servers: [{ url: '/' }] })
     for (const file of ['', '/swagger-ui.css', '/swagger-ui-bundle.js'])
       expect([file, (await fetch(`${url}/docs${file}`)).status]).toEqual([file, 200])
   })
@@ -167,6 +169,14 @@ describe('started in an empty directory, the gateway', () => {
     }
     const local = ['http://localhost:3000', 'http://127.0.0.1', 'http://[::1]:5173']
     expect(await Promise.all([...local, 'https://example.com'].map(ask))).toEqual([...local, null])
+  })
+
+  it('answers no page that has its own name lead here', async () => {
+    const headers = { authorization: 'Bearer sandbox-demo-key', host: 'page.example:8080' }
+    const answer = await sendRaw(url, { method: 'GET', path: '/v1/models', headers })
+    expect([answer.status, JSON.parse(answer.text)]).toMatchObject([400, { error: { code: 'invalid_host' } }])
+    for (const host of ['localhost', 'app.localhost:8080', '127.0.0.1', '[::1]:8080'])
+      expect([host, (await sendRaw(url, { method: 'GET', path: '/', headers: { host } })).status]).toEqual([host, 200])
   })
 
   it('hears this machine alone', async () => {

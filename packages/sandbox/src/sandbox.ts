@@ -66,7 +66,7 @@ const UPSTREAM_KEY = 'sandbox-upstream-key'
 const P2_KEY = 'sandbox-app|sandbox-upstream-key'
 const VIDGEN_KEYS = { accessKey: 'sandbox-access', secretKey: 'sandbox-secret' }
 
-const LOCAL_ORIGINS = ['localhost', '127.0.0.1', '[::1]'].map((host) => `http://${host}:*`)
+const LOCAL_ORIGINS = ['localhost', '127.0.0.1', '[::1]'].flatMap((host) => [`http://${host}:*`, `https://${host}:*`])
 
 /** The catalogue knows no models of P2; any name will do. */
 const P2_MODEL = 'p2-tts'

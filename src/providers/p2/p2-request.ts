@@ -35,6 +35,11 @@ const P2_FORMATS = {
   pcm: { encoding: 'pcm', format: 'pcm', sentAs: 'pcm' },
 } as const satisfies Readonly<Record<AudioFormat, P2Format>>
 
+/** Formats that P2 speaks itself; another one becomes mp3. */
+export const P2_FORMAT_NAMES = Object.entries<P2Format>(P2_FORMATS)
+  .filter(([, { fallback }]) => fallback === undefined)
+  .map(([name]) => name)
+
 /** How a requested `response_format` is spoken; the default when none was asked for. */
 export const p2Format = (requested: string | null | undefined): P2Format => P2_FORMATS[requestedFormat(requested)]
 

@@ -2,9 +2,8 @@ import * as z from 'zod'
 import { pairCredentials, voices } from '../../config/channel-schema.js'
 import { shownPath } from '../../config/faults.js'
 import { bothValid, positiveNumber, settings } from '../../config/value-types.js'
-import { AUDIO_FORMAT_NAMES } from '../../dialects/speech-formats.js'
 import type { ProviderManifest } from '../contract.js'
-import { P2_VOICES } from './p2-request.js'
+import { P2_FORMAT_NAMES, P2_VOICES } from './p2-request.js'
 import { P2SpeechProvider } from './p2-speech.js'
 
 const speedRange = settings({
@@ -36,7 +35,7 @@ export const P2_MANIFEST: ProviderManifest = {
   timeouts: { connectMs: 12_000, idleMs: 8_000 },
   capabilities: { speech: P2SpeechProvider },
   defaultModelClass: 'tts',
-  offers: { tts: { voices: Object.keys(P2_VOICES), formats: AUDIO_FORMAT_NAMES } },
+  offers: { tts: { voices: Object.keys(P2_VOICES), formats: P2_FORMAT_NAMES } },
   // Channels name their models themselves.
   models: {},
 }

@@ -180,6 +180,9 @@ const linkFailed = (cause: unknown): GatewayError =>
     retryable: false,
   })
 
+/** Without aac, in whose place P3 gives mp3. */
+const P3_FORMAT_NAMES = AUDIO_FORMAT_NAMES.filter((name) => name !== 'aac')
+
 const options = settings({
   voices: voices.exactOptional(),
   groupId: identifier.exactOptional().describe("p3: the account's group, which only older hosts want"),
@@ -192,7 +195,7 @@ export const P3_MANIFEST: ProviderManifest = {
   optionsSchema: options,
   capabilities: { speech: P3SpeechProvider },
   defaultModelClass: 'tts',
-  offers: { tts: { voices: Object.keys(P3_VOICES), formats: AUDIO_FORMAT_NAMES } },
+  offers: { tts: { voices: Object.keys(P3_VOICES), formats: P3_FORMAT_NAMES } },
   models: {
     tts: [
       'speech-2.5-hd-preview',

@@ -2,7 +2,7 @@ import { fieldOf, type JsonObject, listOf, textOf } from '../server/json-value.j
 import { M1Rejection } from './m1-errors.js'
 
 /** Conversations held at a time; the oldest are forgotten. */
-const MOST_THREADS = 1000
+const MOST_THREADS = 20
 
 /** Conversations that the upstream holds for its callers, by the id of their last answer (the field `thread`). */
 export class M1Threads {
