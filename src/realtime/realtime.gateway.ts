@@ -38,7 +38,7 @@ export class RealtimeGateway implements OnGatewayConnection<WebSocket> {
   }
 
   private contextFor(request: IncomingMessage, opened: OpenedSession): SessionContext {
-    const { call, channelId, credentials, kind, model, modelMap } = opened
+    const { call, channelId, credentials, kind, model, modelMap, transcribes } = opened
     const { limits, server, timeouts } = this.store.current
     return {
       call,
@@ -47,6 +47,7 @@ export class RealtimeGateway implements OnGatewayConnection<WebSocket> {
       kind,
       model,
       modelMap,
+      transcribes,
       requestId: call.requestId,
       keyId: call.caller.keyId,
       clientDialect: ClientDialect.ofHandshake({

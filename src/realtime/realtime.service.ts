@@ -169,6 +169,8 @@ export interface OpenedSession {
   readonly kind: SessionKind
   readonly model: string | undefined
   readonly modelMap: Readonly<Record<string, string>>
+  /** Whether the channel serves a model that the settings of a transcription session name. */
+  readonly transcribes: (model: string) => boolean
   readonly channelId: string
   /** The channel's secret, or the caller's own bearer. */
   readonly credentials: string
@@ -197,7 +199,8 @@ export class RealtimeService {
       const opened = await route.attempt(call, { canRetryAfterSend: true }, async (provider, context) => {
         const upstream = await provider.open(opening, context)
         const { channelId, credentials, modelMap } = context
-        return { call, kind, model, modelMap, channelId, credentials, upstream, slot }
+        const transcribes = (named: string): boolean => this.router.transcribes(channelId, named)
+        return { call, kind, model, modelMap, transcribes, channelId, credentials, upstream, slot }
       })
       return upgradeResponseFor(opened)
     } catch (error) {

@@ -27,6 +27,8 @@ export interface SessionContext {
   readonly model: string | undefined
   /** The channel's names of models that the session's settings may name. */
   readonly modelMap: Readonly<Record<string, string>>
+  /** Whether the channel serves a model that the settings of a transcription session name. */
+  readonly transcribes: (model: string) => boolean
   readonly channelId: string
   /** The channel's secret, removed from every upstream text that the client may see. */
   readonly credentials: string

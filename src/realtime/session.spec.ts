@@ -371,6 +371,20 @@ describe('A realtime session', () => {
       expect(entries).toMatchObject([{ model: 'ours' }])
     })
 
+    it('is not by a model that its channel does not serve', async () => {
+      const { client, upstream } = await sessions.open({
+        ...TRANSCRIBING,
+        opening: { ...TRANSCRIBING.opening, transcribes: (model) => model === 'whisper-1' },
+      })
+      client.send(settingsWith('gpt-4o-transcribe', 'session.update'))
+      client.send(settingsWith('whisper-1', 'session.update'))
+      await upstream.count(1)
+      expect(upstream.events()).toEqual([settingsWith('whisper-1', 'session.update')])
+      expect(client.events()).toEqual([
+        expect.objectContaining({ error: expect.objectContaining({ code: 'model_not_allowed' }) }),
+      ])
+    })
+
     it('is waited for when the gateway drains', async () => {
       const { client, entries, session, upstream } = await sessions.open(TRANSCRIBING)
       upstream.send(settingsWith('whisper-1'))

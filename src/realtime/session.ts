@@ -139,7 +139,10 @@ export class RealtimeSession {
       onFailure: this.onFailure,
       onTooFast: this.onTooFast,
     })
-    const mayUse = globMatcher(context.call.caller.models)
+    const isOpenToKey = globMatcher(context.call.caller.models)
+    // A channel that serves conversations names the models that write them down; here nothing else says which models it serves.
+    const mayUse =
+      kind === 'transcription' ? (named: string) => isOpenToKey(named) && context.transcribes(named) : isOpenToKey
     const assumedDialect = clientDialect.spoken
     this.eventLimits = { maximumAudioBytes: limits.realtimeAudioBytes, kind, model, mayUse, assumedDialect }
     this.limitGuard = new SessionLimitGuard(context.call.quota, this.usage)

@@ -435,6 +435,15 @@ describe('A transcription session', () => {
     expect(() => router.route('realtime', 'gpt-4o', CALLER)).toThrow(/realtime requests\. GET/)
   })
 
+  it('may name the models that its channel serves for that, and no others', () => {
+    const { router } = routingOf({ channels: [AUDIO, VOICE] })
+    const named = ['whisper-1', 'gpt-realtime-whisper', 'gpt-4o', 'no-such-model']
+    const servedBy = (id: string): string[] => named.filter((model) => router.transcribes(id, model))
+    expect(servedBy('voice')).toEqual(['gpt-realtime-whisper'])
+    expect(servedBy('audio')).toEqual(['whisper-1'])
+    expect(servedBy('no-such-channel')).toEqual([])
+  })
+
   it('has models of its own, which are listed and serve nothing else', () => {
     const { router } = routingOf({ channels: [VOICE] })
     expect(router.models(CALLER)).toContainEqual({

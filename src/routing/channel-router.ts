@@ -98,6 +98,10 @@ export class ChannelRouter extends ProviderRouter {
     return new RoutedRequest('realtime', model ?? '', [first, ...others], this.health, this.budget, false)
   }
 
+  transcribes(channelId: string, model: string): boolean {
+    return this.table.transcribes(channelId, model)
+  }
+
   videoChannels(caller: Caller): readonly PinnedRoute<ProviderOf<'video'>>[] {
     return this.pinnedRoutes('video', caller)
   }

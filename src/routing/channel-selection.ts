@@ -162,6 +162,12 @@ export class RoutingTable {
     return servingOf(undefined, conversing.length > 0 ? conversing : usable)
   }
 
+  transcribes(channelId: string, model: string): boolean {
+    const channel = this.channels.find(({ id }) => id === channelId)
+    const row = this.catalogue.find(model)
+    return channel?.serves(model, row) === true && transcribes(channel, row)
+  }
+
   /** Whether some model for transcription sessions is open to the caller, wherever it is served. */
   mayTranscribe(caller: Caller): boolean {
     const rows = [...this.catalogue.rows, ...this.rowsOfPlainGlobs()]

@@ -105,7 +105,7 @@ export interface SessionOptions {
   readonly clientDialect?: RealtimeDialect | undefined
   readonly upstreamDialect?: RealtimeDialect
   /** What the session was opened for, and with which names of models. */
-  readonly opening?: Partial<Pick<SessionContext, 'kind' | 'model' | 'modelMap'>>
+  readonly opening?: Partial<Pick<SessionContext, 'kind' | 'model' | 'modelMap' | 'transcribes'>>
   readonly record?: (entry: ResponseUsage) => void
   /** Answering pings, at the far ends. */
   readonly clientPongs?: boolean
@@ -186,6 +186,7 @@ async function openSession(pairs: SocketPairs, options: SessionOptions): Promise
       kind: 'conversation',
       model: 'gpt-realtime',
       modelMap: {},
+      transcribes: () => true,
       ...options.opening,
       channelId: 'p1-main',
       credentials: SECRET,
@@ -297,6 +298,7 @@ export async function openReservingSession(pairs: SocketPairs): Promise<Reservin
       kind: 'conversation',
       model: 'gpt-realtime',
       modelMap: {},
+      transcribes: () => true,
       channelId: 'p1-main',
       credentials: SECRET,
       logger: { info: () => undefined, warn: () => undefined },

@@ -95,6 +95,7 @@ class StandInRouter extends ProviderRouter {
   }
 
   transcriptionSession = absent
+  transcribes = absent
   imageChannels = absent
   document = absent
   models = absent

@@ -327,7 +327,7 @@ describe('The model that writes down what a client says', () => {
   ] as const)('is refused where the key has no access to it: %s, %s', (dialect, param, text) => {
     expect(refused(text, dialect, limits)).toMatchObject({
       code: 'model_not_allowed',
-      message: "This API key has no access to the model 'dear-1'.",
+      message: "The model 'dear-1' is not served to this session, or not open to this API key.",
       param,
     })
   })

@@ -30,7 +30,7 @@ export function forbiddenTranscription(
 ): EventRefusal | undefined {
   const named = transcriptionModelsOf(session).find(({ model }) => mayUse?.(model) === false)
   if (named === undefined) return undefined
-  const message = `This API key has no access to the model ${quoted(named.model)}.`
+  const message = `The model ${quoted(named.model)} is not served to this session, or not open to this API key.`
   return refusal('model_not_allowed', message, { param: `${holder}.${named.path}`, eventId })
 }
 
