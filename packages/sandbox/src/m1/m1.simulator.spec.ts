@@ -93,6 +93,11 @@ describe('what messages refuses', () => {
       'max_tokens: 48000 > 32000, which is the maximum allowed number of output tokens for claude-opus-4-1',
     ],
     [
+      'more than the model of another spelling can say',
+      { model: 'claude-opus-4-0', max_tokens: 48_000 },
+      'max_tokens: 48000 > 32000, which is the maximum allowed number of output tokens for claude-opus-4-0',
+    ],
+    [
       'missing tool result',
       { messages: [user, use, user] },
       '`tool_use` ids were found without `tool_result` blocks immediately after: toolu_1.',

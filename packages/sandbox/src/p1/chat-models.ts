@@ -28,9 +28,8 @@ const FIFTH: ChatTraits = {
 const FIFTH_1: ChatTraits = { ...FIFTH, efforts: ['none', 'low', 'medium', 'high'] }
 const FIFTH_2: ChatTraits = { ...FIFTH, efforts: ['none', 'low', 'medium', 'high', 'xhigh'] }
 const FIFTH_4: ChatTraits = { ...FIFTH_2, contextTokens: 1_050_000 }
-const NEWEST: ChatTraits = { ...FIFTH_4, efforts: ['none', 'low', 'medium', 'high', 'xhigh', 'max'] }
 /** For models that are not known: nothing that some model allows is refused. */
-const ANY: ChatTraits = { ...NEWEST, efforts: ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] }
+const ANY: ChatTraits = { ...FIFTH_4, efforts: ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] }
 
 /** Limits of the models as their pages in the vendor's documentation say (November 2026), by the name without its date. */
 const TRAITS: Readonly<Record<string, ChatTraits>> = {
@@ -73,7 +72,7 @@ const TRAITS: Readonly<Record<string, ChatTraits>> = {
 export function chatTraits(model: string): ChatTraits {
   const plain = model.replace(/-20\d\d-\d\d-\d\d$/, '')
   const known = Object.hasOwn(TRAITS, plain) ? TRAITS[plain] : undefined
-  return known ?? (mayThink(model) ? NEWEST : ANY)
+  return known ?? ANY
 }
 
 /** Whether a model takes `max_completion_tokens` only, and thinks: those of the o-series and from the fifth generation on. */
