@@ -165,7 +165,9 @@ export class RoutingTable {
   transcribes(channelId: string, model: string): boolean {
     const channel = this.channels.find(({ id }) => id === channelId)
     const row = this.catalogue.find(model)
-    return channel?.serves(model, row) === true && transcribes(channel, row)
+    if (channel === undefined) return false
+    // A name that the operator maps is one of the channel's own.
+    return Object.hasOwn(channel.config.modelMap, model) || (channel.serves(model, row) && transcribes(channel, row))
   }
 
   /** Whether some model for transcription sessions is open to the caller, wherever it is served. */

@@ -48,6 +48,9 @@ export const NOT_SERVED: Readonly<Record<string, string>> = {
 /** Longer paths are no slip of the hand. */
 const LONGEST_PATH_CHARACTERS = 128
 
+/** Nothing is said of what is near: the balancer in front answers its public port so, whatever the path. */
+const OPERATORS = /^\/admin(?:\/|$)/
+
 const VERSION = '/v1'
 
 interface Correction {
@@ -72,7 +75,8 @@ export class UnknownPaths {
   describe(path: string, shownPath = path): string {
     const mask = (text: string): string => quoted(maskedPath(text, this.isKey))
     const shown = mask(shownPath)
-    if (path.length > LONGEST_PATH_CHARACTERS) return `There is nothing at ${shown}. ${CLIENTS_PAGE}`
+    if (path.length > LONGEST_PATH_CHARACTERS || OPERATORS.test(path))
+      return `There is nothing at ${shown}. ${CLIENTS_PAGE}`
     const corrections = correctionsOf(path, mask)
     for (const { path: corrected, reason } of corrections) {
       const template = this.templates.find(corrected)

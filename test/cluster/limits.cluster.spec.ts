@@ -365,7 +365,13 @@ describe('limits', () => {
     const start = (): Promise<TestGateway> =>
       startGateway({
         channels: [
-          { id: 'p1', provider: 'p1', baseUrl: simulator.url, credentials: 'upstream', models: ['gpt-4o-mini'] },
+          {
+            id: 'p1',
+            provider: 'p1',
+            baseUrl: simulator.url,
+            credentials: 'upstream',
+            models: ['gpt-4o-mini', 'gpt-4.1'],
+          },
           realtimeChannel(realtime, { models: ['gpt-realtime'] }),
         ],
         keys: keysWith(KEYS),
@@ -432,11 +438,11 @@ describe('limits', () => {
     })
 
     it('count what one of them has settled against requests to the other', async () => {
-      const answer = await at(0, 'tokens').chat('Hi', { max_tokens: 19_000 })
+      const answer = await at(0, 'tokens').chat('Hi', { model: 'gpt-4.1', max_tokens: 19_000 })
       const { usage } = (await answer.json()) as { usage: { total_tokens: number } }
       const other = at(1, 'tokens')
       await comesTrue(async () => (await other.remaining('tokensPerMinute')) === 20_000 - usage.total_tokens)
-      expect((await other.chat('Hi', { max_tokens: 19_000 })).status).toBe(200)
+      expect((await other.chat('Hi', { model: 'gpt-4.1', max_tokens: 19_000 })).status).toBe(200)
     })
 
     it('let no more be under way than the limit says, wherever they came', async () => {
