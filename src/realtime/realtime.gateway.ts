@@ -38,7 +38,7 @@ export class RealtimeGateway implements OnGatewayConnection<WebSocket> {
   }
 
   private contextFor(request: IncomingMessage, opened: OpenedSession): SessionContext {
-    const { call, channelId, credentials, kind, model, modelMap, transcribes } = opened
+    const { call, channelId, credentials, kind, model, modelMap, transcriptionClass } = opened
     const { limits, server, timeouts } = this.store.current
     return {
       call,
@@ -47,7 +47,7 @@ export class RealtimeGateway implements OnGatewayConnection<WebSocket> {
       kind,
       model,
       modelMap,
-      transcribes,
+      transcriptionClass,
       requestId: call.requestId,
       keyId: call.caller.keyId,
       clientDialect: ClientDialect.ofHandshake({

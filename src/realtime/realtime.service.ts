@@ -1,5 +1,6 @@
 import { type BeforeApplicationShutdown, Injectable } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
+import type { ModelClass } from '../config/model-classes.js'
 import { type Caller, keyRevoked, type KeyRevocation, sharerOf } from '../core/caller.js'
 import { GatewayError } from '../core/errors.js'
 import { FairShare } from '../core/fair-share.js'
@@ -169,8 +170,8 @@ export interface OpenedSession {
   readonly kind: SessionKind
   readonly model: string | undefined
   readonly modelMap: Readonly<Record<string, string>>
-  /** Whether the channel serves a model that the settings of a transcription session name. */
-  readonly transcribes: (model: string) => boolean
+  /** Of a model that the session's settings name; undefined where the channel does not transcribe by it. */
+  readonly transcriptionClass: (model: string) => ModelClass | undefined
   readonly channelId: string
   /** The channel's secret, or the caller's own bearer. */
   readonly credentials: string
@@ -199,8 +200,9 @@ export class RealtimeService {
       const opened = await route.attempt(call, { canRetryAfterSend: true }, async (provider, context) => {
         const upstream = await provider.open(opening, context)
         const { channelId, credentials, modelMap } = context
-        const transcribes = (named: string): boolean => this.router.transcribes(channelId, named)
-        return { call, kind, model, modelMap, transcribes, channelId, credentials, upstream, slot }
+        const transcriptionClass = (named: string): ModelClass | undefined =>
+          this.router.transcriptionClass(channelId, named)
+        return { call, kind, model, modelMap, transcriptionClass, channelId, credentials, upstream, slot }
       })
       return upgradeResponseFor(opened)
     } catch (error) {

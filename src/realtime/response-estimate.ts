@@ -60,15 +60,24 @@ export class ResponseInput {
   private isCommitRequested = false
   /** Of all audio that was committed. */
   committedSeconds = 0
+  /** Of all audio that was sent. */
+  sentSeconds = 0
 
   /** Seconds of input audio of the next response, a requested commit that is not confirmed yet included. */
   get nextInputSeconds(): number {
-    return this.inputSeconds + (this.isCommitRequested ? this.appendedBytes / this.inputBytesPerSecond : 0)
+    return this.inputSeconds + (this.isCommitRequested ? this.uncommittedSeconds : 0)
+  }
+
+  /** Sent, and not committed yet. */
+  get uncommittedSeconds(): number {
+    return this.appendedBytes / this.inputBytesPerSecond
   }
 
   /** Counts a message of that many bytes with audio, sent upstream. */
   append(messageBytes: number): void {
-    this.appendedBytes += Math.max(0, messageBytes - EMPTY_APPEND_BYTES) * BASE64_BYTES_PER_CHARACTER
+    const bytes = Math.max(0, messageBytes - EMPTY_APPEND_BYTES) * BASE64_BYTES_PER_CHARACTER
+    this.appendedBytes += bytes
+    this.sentSeconds += bytes / this.inputBytesPerSecond
   }
 
   configure(session: Fields): void {
@@ -102,7 +111,7 @@ export class ResponseInput {
 
   /** The upstream has committed the audio. With voice activity detection the silence around speech is not part of it. */
   commit(): void {
-    const seconds = this.speechSeconds ?? this.appendedBytes / this.inputBytesPerSecond
+    const seconds = this.speechSeconds ?? this.uncommittedSeconds
     this.inputSeconds += seconds
     this.committedSeconds += seconds
     this.clear()

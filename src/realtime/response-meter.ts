@@ -73,9 +73,9 @@ export class ResponseUsageEstimator {
     return this.responses > 0
   }
 
-  /** Of all audio that the upstream has committed. */
-  get committedSeconds(): number {
-    return this.input.committedSeconds
+  /** The client's audio: all that was sent, all that the upstream has committed, and what waits to be. */
+  get heard(): Pick<ResponseInput, 'sentSeconds' | 'committedSeconds' | 'uncommittedSeconds'> {
+    return this.input
   }
 
   /** Counts a message of that many bytes with audio, sent upstream. */

@@ -1,3 +1,4 @@
+import type { ModelClass } from '../config/model-classes.js'
 import type { RealtimeLimits } from '../config/settings.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { UsageRecorder } from '../core/usage-record.js'
@@ -27,8 +28,8 @@ export interface SessionContext {
   readonly model: string | undefined
   /** The channel's names of models that the session's settings may name. */
   readonly modelMap: Readonly<Record<string, string>>
-  /** Whether the channel serves a model that the settings of a transcription session name. */
-  readonly transcribes: (model: string) => boolean
+  /** Of a model that the session's settings name; undefined where the channel does not transcribe by it. */
+  readonly transcriptionClass: (model: string) => ModelClass | undefined
   readonly channelId: string
   /** The channel's secret, removed from every upstream text that the client may see. */
   readonly credentials: string

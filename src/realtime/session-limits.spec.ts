@@ -506,6 +506,33 @@ describe('What a session spends', () => {
     expect(quota.spent).toEqual([{ tokens: 39, audioSeconds: 3 }])
   })
 
+  it('is, of a transcription session, the audio as it is sent: by the second, and only once', () => {
+    const quota = new RecordingQuota()
+    const spending = new SessionUsageLimits(quota, 'transcription')
+    for (const sentSeconds of [0.4, 0.9, 1.2, 1.9, 3.1]) spending.hear(sentSeconds)
+    spending.record('input_transcription', { seconds: 3 })
+    spending.record('input_transcription', { input_tokens: 30, output_tokens: 5 })
+    spending.hear(3.5, 0)
+    spending.hear(3.5, 0)
+    const spent = quota.spent.map(({ audioSeconds = 0, ...rest }) => ({
+      ...rest,
+      audioSeconds: Math.round(audioSeconds * 10) / 10,
+    }))
+    expect(spent).toEqual([
+      { audioSeconds: 1.2 },
+      { audioSeconds: 1.9 },
+      { audioSeconds: 0 },
+      { tokens: 35, audioSeconds: 0 },
+      { audioSeconds: 0.4 },
+    ])
+  })
+
+  it('is not the audio that is sent to a conversation', () => {
+    const quota = new RecordingQuota()
+    new SessionUsageLimits(quota).hear(60, 0)
+    expect(quota.spent).toEqual([])
+  })
+
   it('is nothing of a key without limits', () => {
     expect(() => {
       new SessionUsageLimits(undefined).record('response', ANSWER)

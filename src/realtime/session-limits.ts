@@ -3,6 +3,7 @@ import type { Quota, EstimatedUse, TokensAndAudio, ReservationRefusal, Reservati
 import type { Units } from '../core/request-context.js'
 import { countedUnits, type ResponseUsage } from '../core/usage-record.js'
 import { APPEND, type ClientEvent } from '../dialects/realtime/client-events.js'
+import type { SessionKind } from '../dialects/realtime/dialect.js'
 import { type MaybePromise, WINDOW_SECONDS } from '../limits/counters.js'
 import { tokensAndAudio } from '../limits/reservations.js'
 import { INPUT_TOKENS_PER_SECOND, OUTPUT_TOKENS_PER_SECOND } from './response-estimate.js'
@@ -135,13 +136,31 @@ function settle({ reservation }: OpenResponse, use: TokensAndAudio): void {
 
 const CREATE = 'response.create'
 
+/** Sent audio is charged by the second: it comes in many small pieces, and each charge may be one of Redis. */
+const CHARGED_SECONDS = 1
+
 /** Consumes the key's quota for what a session uses. */
 export class SessionUsageLimits {
   readonly responses: ResponseReservations
   private hasResponses = false
+  private chargedSeconds = 0
 
-  constructor(private readonly quota: Quota | undefined) {
+  constructor(
+    private readonly quota: Quota | undefined,
+    private readonly kind: SessionKind = 'conversation',
+  ) {
     this.responses = new ResponseReservations(quota)
+  }
+
+  /**
+   * Charges the audio of a transcription session as it is sent, `sentSeconds` in all: an upstream may write before the client has
+   * committed it, and several sessions must not send more than their key has before the first is billed.
+   */
+  hear(sentSeconds: number, least = CHARGED_SECONDS): void {
+    const audioSeconds = sentSeconds - this.chargedSeconds
+    if (this.kind !== 'transcription' || audioSeconds <= 0 || audioSeconds < least) return
+    this.chargedSeconds = sentSeconds
+    this.quota?.consume({ audioSeconds })
   }
 
   get isLimited(): boolean {
@@ -158,10 +177,10 @@ export class SessionUsageLimits {
     }
   }
 
-  /** Transcription reads the audio that responses read: it is not counted twice. Some models report tokens alone. */
+  /** Transcription reads the audio that responses read, or that was charged when it was sent. Some models report tokens alone. */
   private usedByTranscription(units: Units): TokensAndAudio {
     const { tokens, audioSeconds } = tokensAndAudio(units)
-    if (this.hasResponses || !this.responses.isEmpty()) return { tokens }
+    if (this.kind === 'transcription' || this.hasResponses || !this.responses.isEmpty()) return { tokens }
     const { audioInputTokens } = countedUnits(units)
     const heardSeconds = audioInputTokens === undefined ? undefined : audioInputTokens / INPUT_TOKENS_PER_SECOND
     return { tokens, audioSeconds: audioSeconds ?? heardSeconds }

@@ -1,3 +1,4 @@
+import type { ModelClass } from '../config/model-classes.js'
 import { FrameScan } from '../core/json-spans.js'
 import type { ReservationRefusal } from '../core/quota.js'
 import type { Units } from '../core/request-context.js'
@@ -38,6 +39,8 @@ const RESPONSE_BEGUN = 'response.created'
 const AUDIO_COMMITTED = 'input_audio_buffer.committed'
 const TRANSCRIPTION_COMPLETED = 'conversation.item.input_audio_transcription.completed'
 const TRANSCRIPTION_FAILED = 'conversation.item.input_audio_transcription.failed'
+const TRANSCRIPTION_DELTA = 'conversation.item.input_audio_transcription.delta'
+const ITEM_DELETED = 'conversation.item.deleted'
 
 /** What a server event of this type bills; both dialects use the same two. */
 export function billedKind(type: string): Kind | undefined {
@@ -48,8 +51,8 @@ export function billedKind(type: string): Kind | undefined {
 /** More than an upstream transcribes at once; beyond it the oldest is forgotten. */
 const MAXIMUM_PENDING = 256
 
-/** What a model is billed by that has not reported any usage yet. */
-const IS_BILLED_BY_TIME = /whisper/i
+/** Models of other classes are billed by tokens; what one has reported itself goes first. */
+const BILLED_BY_TIME: ReadonlySet<ModelClass | undefined> = new Set<ModelClass>(['stt-standard', 'stt-realtime'])
 
 /** Committed audio whose transcription the upstream has neither completed nor given up. */
 class PendingTranscriptions {
@@ -73,11 +76,15 @@ class PendingTranscriptions {
     if (units !== undefined) this.isBilledByTime = units['seconds'] !== undefined
   }
 
-  /** What all of them will use, in units of the earlier ones; undefined where there is none. */
-  estimate(model: string | undefined): Units | undefined {
-    const total = [...this.seconds.values()].reduce((sum, seconds) => sum + seconds, 0)
+  has(itemId: string): boolean {
+    return this.seconds.has(itemId)
+  }
+
+  /** What all of them will use, and further audio, in units of the earlier ones; undefined where there is none. */
+  estimate(modelClass: ModelClass | undefined, furtherSeconds: number): Units | undefined {
+    const total = [...this.seconds.values()].reduce((sum, seconds) => sum + seconds, furtherSeconds)
     if (total === 0) return undefined
-    if (this.isBilledByTime ?? IS_BILLED_BY_TIME.test(model ?? '')) return { seconds: Math.round(total * 1000) / 1000 }
+    if (this.isBilledByTime ?? BILLED_BY_TIME.has(modelClass)) return { seconds: Math.round(total * 1000) / 1000 }
     const tokens = Math.ceil(total * INPUT_TOKENS_PER_SECOND)
     const details = { text_tokens: 0, audio_tokens: tokens }
     return { total_tokens: tokens, input_tokens: tokens, input_token_details: details, output_tokens: 0 }
@@ -95,6 +102,8 @@ export class SessionUsage {
 
   /** As the upstream names it; undefined until it has. */
   private transcriptionModel: string | undefined
+  /** The upstream has written words of audio that is not committed. */
+  private isAhead = false
   private hasEstimate = false
 
   private readonly limits: SessionUsageLimits
@@ -102,7 +111,7 @@ export class SessionUsage {
   private readonly pending = new PendingTranscriptions()
 
   constructor(private readonly context: SessionContext) {
-    this.limits = new SessionUsageLimits(context.call.quota)
+    this.limits = new SessionUsageLimits(context.call.quota, context.kind)
   }
 
   /**
@@ -128,11 +137,17 @@ export class SessionUsage {
   onEvent(type: string, event: Buffer, scan: FrameScan): void {
     if (showsSettings(type)) this.learnTranscriptionModel(event)
     if (type === RESPONSE_BEGUN) this.limits.responses.begin(() => this.estimator.estimateNext(), responseIdOf(event))
-    const committedSeconds = this.estimator.committedSeconds
+    const { committedSeconds } = this.estimator.heard
     this.estimator.onEvent(type, event, scan)
-    if (type === TRANSCRIPTION_FAILED) this.pending.end(itemIdOf(scan))
-    if (type !== AUDIO_COMMITTED || this.transcriptionModel === undefined) return
-    this.pending.begin(itemIdOf(scan), this.estimator.committedSeconds - committedSeconds)
+    if (type === AUDIO_COMMITTED)
+      this.onCommitted(itemIdOf(scan), this.estimator.heard.committedSeconds - committedSeconds)
+    else if (type === TRANSCRIPTION_DELTA) this.isAhead ||= !this.pending.has(itemIdOf(scan))
+    else if (type === TRANSCRIPTION_FAILED || type === ITEM_DELETED) this.pending.end(itemIdOf(scan))
+  }
+
+  private onCommitted(itemId: string, seconds: number): void {
+    this.isAhead = false
+    if (this.transcriptionModel !== undefined) this.pending.begin(itemId, seconds)
   }
 
   private learnTranscriptionModel(event: Buffer): void {
@@ -161,13 +176,18 @@ export class SessionUsage {
   /** An append of that many bytes was sent upstream. */
   append(messageBytes: number): void {
     this.estimator.append(messageBytes)
+    this.limits.hear(this.estimator.heard.sentSeconds)
   }
 
   /** The session is over: what is still under way is recorded by its estimate. */
   end(outcome: UsageOutcome): void {
     const units = this.estimator.estimate()
     if (units !== undefined) this.record('response', units, { estimated: true, outcome })
-    const transcribed = this.pending.estimate(this.transcriptionModel)
+    const { sentSeconds, uncommittedSeconds } = this.estimator.heard
+    this.limits.hear(sentSeconds, 0)
+    const { transcriptionModel: model } = this
+    const modelClass = model === undefined ? undefined : this.context.transcriptionClass(model)
+    const transcribed = this.pending.estimate(modelClass, this.isAhead ? uncommittedSeconds : 0)
     if (transcribed !== undefined) this.record('input_transcription', transcribed, { estimated: true, outcome })
   }
 

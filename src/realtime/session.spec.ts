@@ -317,21 +317,55 @@ describe('A realtime session', () => {
     })
 
     it.each([
-      ['gpt-4o-transcribe', { total_tokens: 20, input_tokens: 20 }],
-      ['gpt-realtime-whisper', { seconds: 2 }],
-    ])('is an estimate for what %s had not transcribed when the client left', async (model, units) => {
+      ['gpt-4o-transcribe', 'stt-generation', { total_tokens: 20, input_tokens: 20 }],
+      ['gpt-live-transcribe', 'stt-realtime', { seconds: 2 }],
+      ['house-whisper', 'stt-generation', { total_tokens: 20, input_tokens: 20 }],
+    ] as const)(
+      'is an estimate for what %s (%s) had not transcribed when the client left',
+      async (model, modelClass, units) => {
+        const { client, entries, session, upstream } = await sessions.open({
+          ...TRANSCRIBING,
+          opening: { ...TRANSCRIBING.opening, transcriptionClass: () => modelClass },
+        })
+        upstream.send(settingsWith(model))
+        await client.count(1)
+        for (let pieces = 0; pieces < 20; pieces++) client.send(APPEND)
+        await upstream.count(20)
+        upstream.send(committed('item_1'))
+        await client.count(2)
+        client.socket.close()
+        await session.ended
+        expect(entries).toMatchObject([
+          { kind: 'input_transcription', model, estimated: true, outcome: 'caller_left', units },
+        ])
+      },
+    )
+
+    it('is an estimate for audio that was written down before it was committed, and for no other', async () => {
       const { client, entries, session, upstream } = await sessions.open(TRANSCRIBING)
-      upstream.send(settingsWith(model))
+      upstream.send(settingsWith('whisper-1'))
       await client.count(1)
       for (let pieces = 0; pieces < 20; pieces++) client.send(APPEND)
       await upstream.count(20)
-      upstream.send(committed('item_1'))
+      upstream.send({ type: 'conversation.item.input_audio_transcription.delta', item_id: 'item_1', delta: 'Hi' })
       await client.count(2)
       client.socket.close()
       await session.ended
-      expect(entries).toMatchObject([
-        { kind: 'input_transcription', model, estimated: true, outcome: 'caller_left', units },
-      ])
+      expect(entries).toMatchObject([{ kind: 'input_transcription', estimated: true, units: { seconds: 2 } }])
+    })
+
+    it('is no estimate for audio that nothing was written of', async () => {
+      const { client, entries, session, upstream } = await sessions.open(TRANSCRIBING)
+      upstream.send(settingsWith('whisper-1'))
+      upstream.send(committed('item_1'))
+      upstream.send({ type: 'conversation.item.input_audio_transcription.delta', item_id: 'item_1', delta: 'Hi' })
+      upstream.send({ type: 'conversation.item.deleted', item_id: 'item_1' })
+      await client.count(4)
+      for (let pieces = 0; pieces < 20; pieces++) client.send(APPEND)
+      await upstream.count(20)
+      client.socket.close()
+      await session.ended
+      expect(entries).toEqual([])
     })
 
     it('is no estimate for what was transcribed, or failed to be', async () => {
@@ -374,7 +408,10 @@ describe('A realtime session', () => {
     it('is not by a model that its channel does not serve', async () => {
       const { client, upstream } = await sessions.open({
         ...TRANSCRIBING,
-        opening: { ...TRANSCRIBING.opening, transcribes: (model) => model === 'whisper-1' },
+        opening: {
+          ...TRANSCRIBING.opening,
+          transcriptionClass: (model) => (model === 'whisper-1' ? 'stt-standard' : undefined),
+        },
       })
       client.send(settingsWith('gpt-4o-transcribe', 'session.update'))
       client.send(settingsWith('whisper-1', 'session.update'))

@@ -142,7 +142,9 @@ export class RealtimeSession {
     const isOpenToKey = globMatcher(context.call.caller.models)
     // A channel that serves conversations names the models that write them down; here nothing else says which models it serves.
     const mayUse =
-      kind === 'transcription' ? (named: string) => isOpenToKey(named) && context.transcribes(named) : isOpenToKey
+      kind === 'transcription'
+        ? (named: string) => isOpenToKey(named) && context.transcriptionClass(named) !== undefined
+        : isOpenToKey
     const assumedDialect = clientDialect.spoken
     this.eventLimits = { maximumAudioBytes: limits.realtimeAudioBytes, kind, model, mayUse, assumedDialect }
     this.limitGuard = new SessionLimitGuard(context.call.quota, this.usage)

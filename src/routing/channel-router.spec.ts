@@ -435,12 +435,24 @@ describe('A transcription session', () => {
     expect(() => router.route('realtime', 'gpt-4o', CALLER)).toThrow(/realtime requests\. GET/)
   })
 
-  it('may name the models that its channel serves for that, and no others', () => {
-    const { router } = routingOf({ channels: [AUDIO, VOICE] })
-    const named = ['whisper-1', 'gpt-realtime-whisper', 'gpt-4o', 'no-such-model']
-    const servedBy = (id: string): string[] => named.filter((model) => router.transcribes(id, model))
-    expect(servedBy('voice')).toEqual(['gpt-realtime-whisper'])
-    expect(servedBy('audio')).toEqual(['whisper-1'])
+  it('may name the models that its channel serves for that, mapped names too, and no others', () => {
+    const mapped = channelEntry('mapped', {
+      models: ['whisper-1'],
+      modelMap: { ours: 'gpt-4o-transcribe', chat: 'gpt-4o' },
+    })
+    const { router } = routingOf({ channels: [AUDIO, VOICE, mapped] })
+    const named = ['whisper-1', 'gpt-realtime-whisper', 'gpt-4o', 'ours', 'chat', 'no-such-model']
+    const servedBy = (id: string): unknown =>
+      named.flatMap((model) => {
+        const modelClass = router.transcriptionClass(id, model)
+        return modelClass === undefined ? [] : [[model, modelClass]]
+      })
+    expect(servedBy('voice')).toEqual([['gpt-realtime-whisper', 'stt-realtime']])
+    expect(servedBy('audio')).toEqual([['whisper-1', 'stt-standard']])
+    expect(servedBy('mapped')).toEqual([
+      ['whisper-1', 'stt-standard'],
+      ['ours', 'stt-generation'],
+    ])
     expect(servedBy('no-such-channel')).toEqual([])
   })
 

@@ -1,6 +1,11 @@
 import { Injectable } from '@nestjs/common'
 import type { ModelRow } from '../config/channel-schema.js'
-import { classServes, type ModelCapability, servesTranscriptionSession } from '../config/model-classes.js'
+import {
+  classServes,
+  type ModelCapability,
+  type ModelClass,
+  servesTranscriptionSession,
+} from '../config/model-classes.js'
 import { ConfigStore } from '../config/config-store.js'
 import type { Caller } from '../core/caller.js'
 import { GatewayError, quoted } from '../core/errors.js'
@@ -98,8 +103,8 @@ export class ChannelRouter extends ProviderRouter {
     return new RoutedRequest('realtime', model ?? '', [first, ...others], this.health, this.budget, false)
   }
 
-  transcribes(channelId: string, model: string): boolean {
-    return this.table.transcribes(channelId, model)
+  transcriptionClass(channelId: string, model: string): ModelClass | undefined {
+    return this.table.transcriptionClass(channelId, model)
   }
 
   videoChannels(caller: Caller): readonly PinnedRoute<ProviderOf<'video'>>[] {

@@ -141,8 +141,9 @@ export class RoutingTable {
   }
 
   /**
-   * The channels that open transcription sessions with a model, or with any that the caller may use: of these the ones
-   * that serve conversations as well, where there are such, as only they are sure to have realtime sockets.
+   * The channels that open transcription sessions with a model; without one those that serve some model which transcribes and
+   * which the caller may use: of these the ones that serve conversations as well, where there are such, as only they are sure to
+   * have realtime sockets.
    */
   transcribing(model: string | undefined, caller: Caller): Serving {
     const able = this.channels.filter(({ provider }) => this.registry.find(provider).realtime !== undefined)
@@ -152,28 +153,30 @@ export class RoutingTable {
       return servingOf(row, serving)
     }
     const rows = [...this.catalogue.rows, ...this.rowsOfPlainGlobs()]
-    const sessionRows = rows.filter(({ class: modelClass }) => servesTranscriptionSession(modelClass))
     const usable = able.filter((channel) =>
-      sessionRows.some((row) => channel.serves(row.id, row) && this.mayUse(caller, row.id)),
+      rows.some((row) => transcribesByItself(row) && channel.serves(row.id, row) && this.mayUse(caller, row.id)),
     )
     const conversing = usable.filter((channel) =>
-      sessionRows.some((row) => row.class === 'realtime' && channel.serves(row.id, row)),
+      rows.some((row) => row.class === 'realtime' && channel.serves(row.id, row)),
     )
     return servingOf(undefined, conversing.length > 0 ? conversing : usable)
   }
 
-  transcribes(channelId: string, model: string): boolean {
+  transcriptionClass(channelId: string, model: string): ModelClass | undefined {
     const channel = this.channels.find(({ id }) => id === channelId)
-    const row = this.catalogue.find(model)
-    if (channel === undefined) return false
-    // A name that the operator maps is one of the channel's own.
-    return Object.hasOwn(channel.config.modelMap, model) || (channel.serves(model, row) && transcribes(channel, row))
+    if (channel === undefined) return undefined
+    // A name that the operator maps is one of the channel's own, of the class of the model that it stands for.
+    const isMapped = Object.hasOwn(channel.config.modelMap, model)
+    const row = this.catalogue.find(model) ?? (isMapped ? this.catalogue.find(channel.upstreamModel(model)) : undefined)
+    if (!isMapped && !channel.serves(model, row)) return undefined
+    const modelClass = classOn(channel, row)
+    return servesTranscriptionSession(modelClass) ? modelClass : undefined
   }
 
   /** Whether some model for transcription sessions is open to the caller, wherever it is served. */
   mayTranscribe(caller: Caller): boolean {
     const rows = [...this.catalogue.rows, ...this.rowsOfPlainGlobs()]
-    return rows.some((row) => servesTranscriptionSession(row.class) && this.mayUse(caller, row.id))
+    return rows.some((row) => transcribesByItself(row) && this.mayUse(caller, row.id))
   }
 
   mayUse({ models }: Caller, model: string): boolean {
@@ -260,6 +263,10 @@ export class RoutingTable {
 
 const transcribes = (channel: Channel, row: ModelRow | undefined): boolean =>
   servesTranscriptionSession(classOn(channel, row))
+
+/** A model of conversations can stand in the query of such a session, and another one transcribes. */
+const transcribesByItself = ({ class: modelClass }: ModelRow): boolean =>
+  modelClass !== 'realtime' && servesTranscriptionSession(modelClass)
 
 const servingOf = (row: ModelRow | undefined, able: readonly Channel[]): Serving => ({
   row,

@@ -89,8 +89,8 @@ export abstract class ProviderRouter {
    * serve a model for such sessions which the key may use. Throws as `route` does.
    */
   abstract transcriptionSession(model: string | undefined, caller: Caller): Route<RealtimeProvider>
-  /** Whether the channel serves a model that the settings of a transcription session on it name. */
-  abstract transcribes(channelId: string, model: string): boolean
+  /** Of a model that the settings of a session on the channel name; undefined where the channel does not transcribe by it. */
+  abstract transcriptionClass(channelId: string, model: string): ModelClass | undefined
   /** Every video channel that accepts the caller, whatever the model, best first. Never throws. */
   abstract videoChannels(caller: Caller): readonly PinnedRoute<VideoProvider>[]
   /** The same for image tasks, which have no model. */

@@ -58,7 +58,13 @@ export function realtimeProviderContract(name: string, plan: RealtimePlan): void
       const upstream = await start()
       const second = withSecond ? await start() : upstream
       const { provider, credentials, dialect, model } = plan
-      const common = { provider, credentials, models: [model], options: { realtimeDialect: dialect }, ...channel }
+      const common = {
+        provider,
+        credentials,
+        models: [model, 'gpt-4o-transcribe', 'whisper-1'],
+        options: { realtimeDialect: dialect },
+        ...channel,
+      }
       const channels: object[] = [{ id: 'first', baseUrl: upstream.url, ...common }]
       if (withSecond) channels.push({ id: 'second', baseUrl: second.url, priority: 1, ...common })
       const gateway = await startGateway({ channels, sections: { timeouts } })

@@ -95,7 +95,7 @@ class StandInRouter extends ProviderRouter {
   }
 
   transcriptionSession = absent
-  transcribes = absent
+  transcriptionClass = absent
   imageChannels = absent
   document = absent
   models = absent
