@@ -1,4 +1,4 @@
-#!/usr/bin/env -S node --enable-source-maps --max-semi-space-size=64
+#!/usr/bin/env -S node --max-semi-space-size=64
 import { readFileSync } from 'node:fs'
 
 /** The commands of the package, each with its module. */

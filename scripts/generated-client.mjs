@@ -9,17 +9,15 @@ import { startGateway } from './sandbox-gateway.mjs'
 
 const GENERATOR = 'openapi-python-client==0.29.1'
 const DOCUMENT = fileURLToPath(new URL('../openapi.json', import.meta.url))
-const PACKAGE = 'multi_model_gateway_client'
-
 /** What the generator cannot read by its nature: it knows JSON, forms and binaries, and leaves out the rest of a route. */
 const EXPECTED = [/Unsupported content type/, /Unsupported content_type application\/x-tar/]
 
 const PROGRAM = `
 import sys
-from ${PACKAGE} import AuthenticatedClient
-from ${PACKAGE}.api.account import list_models
-from ${PACKAGE}.api.chat import create_chat_completion
-from ${PACKAGE}.models import ChatCompletion, ChatMessage, ChatRequest, ModelList, OpenAIError
+from client import AuthenticatedClient
+from client.api.account import list_models
+from client.api.chat import create_chat_completion
+from client.models import ChatCompletion, ChatMessage, ChatRequest, ModelList, OpenAIError
 
 client = AuthenticatedClient(base_url=sys.argv[1], token=sys.argv[2])
 models = list_models.sync(client=client)
@@ -59,7 +57,7 @@ process.exitCode = succeeded === false ? 1 : 0
 
 /** Whether the client gets what it asks for. */
 async function asks(python, directory) {
-  await writeFile(join(directory, 'ask.py'), PROGRAM.replaceAll(PACKAGE, 'client'))
+  await writeFile(join(directory, 'ask.py'), PROGRAM)
   const gateway = await startGateway()
   try {
     const status = await exitOf(python, ['ask.py', gateway.url, gateway.key], {

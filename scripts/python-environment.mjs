@@ -5,12 +5,12 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-const firstLine = (text) => text.trim().split('\n').at(-1) ?? ''
+const lastLine = (text) => text.trim().split('\n').at(-1) ?? ''
 
 /** Runs a program to its end; its output, or an Error with the last line of it. */
 function run(program, parameters) {
   const { status, stdout, stderr, error } = spawnSync(program, parameters, { encoding: 'utf8' })
-  if (status !== 0) throw new Error(`${program} ${parameters.join(' ')}: ${error?.message ?? firstLine(stderr)}`)
+  if (status !== 0) throw new Error(`${program} ${parameters.join(' ')}: ${error?.message ?? lastLine(stderr)}`)
   return stdout
 }
 

@@ -23,7 +23,7 @@ import { StoreUnusable } from './storage/database.js'
 import { keepFilesPrivate } from './storage/data-lock.js'
 
 // V8 inlines functions into a hot one until that has 920 bytes of bytecode. The way of a request has more, and every function beyond
-// the budget costs a call: a relayed chat takes 9 % less with this (docs/decisions/0039). Set before anything is hot.
+// the budget costs a call: a relayed chat takes a tenth less with this (docs/decisions/0039). Set before anything is hot.
 setFlagsFromString('--max-inlined-bytecode-size-cumulative=2000')
 
 /** Their messages tell the operator what to do. */

@@ -20,8 +20,12 @@ export const adminRoute = (
   path: `/${string}`,
   documentation: Omit<RouteDocumentation, 'tag'>,
 ): RouteSpec => ({
-  ...{ method, path: `${ADMIN_PATH}${path}`, dialect: 'openai', capability: 'none' },
-  ...{ keyHeaders: ['authorization'], rateLimit: 'exempt' },
+  method,
+  path: `${ADMIN_PATH}${path}`,
+  dialect: 'openai',
+  capability: 'none',
+  keyHeaders: ['authorization'],
+  rateLimit: 'exempt',
   bodyLimit: documentation.body === undefined ? 0 : MAXIMUM_BYTES,
   documentation: { ...documentation, tag: 'admin', errors: ['not_found', ...(documentation.errors ?? [])] },
 })
@@ -37,7 +41,8 @@ export const numberParameter = (
   fallback?: number,
 ): ParameterDocumentation => ({
   in: 'query',
-  ...{ name, description },
+  name,
+  description,
   schema: { type: 'integer', minimum, maximum, ...(fallback === undefined ? {} : { default: fallback }) },
 })
 
@@ -49,12 +54,16 @@ export const PLAIN_TEXT = /^[^\p{Cc}]*$/u
 /** A text in a query, as `readQuery` reads it. */
 export const textParameter = (name: string, description: string): ParameterDocumentation => ({
   in: 'query',
-  ...{ name, description, schema: { ...TEXT, pattern: patternOf(PLAIN_TEXT.source) } },
+  name,
+  description,
+  schema: { ...TEXT, pattern: patternOf(PLAIN_TEXT.source) },
 })
 
 export const pathParameter = (name: string, description: string): ParameterDocumentation => ({
   in: 'path',
-  ...{ name, description, schema: { ...TEXT, minLength: 1 } },
+  name,
+  description,
+  schema: { ...TEXT, minLength: 1 },
 })
 
 /** Unknown names are not repeated in messages if longer, or with other characters. */

@@ -145,7 +145,7 @@ export class AdminGuard implements CanActivate {
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const request = context.switchToHttp().getRequest<IncomingMessage>()
     const call = contextOf(request)
-    if (!this.access.exists) throw nothingHere()
+    if (!this.access.exists) throw new UnknownPath()
     call.responseHeaders['cache-control'] = 'no-store'
     try {
       admins.set(call, { actor: this.access.authorize(request.headers), requestId: call.requestId })
@@ -163,9 +163,6 @@ export class AdminGuard implements CanActivate {
     await this.failedAttempts.record({ requestId, reason, method, address })
   }
 }
-
-/** The message of every unknown path. */
-export const nothingHere = (): GatewayError => new UnknownPath()
 
 /** Parameter decorator for the `Admin`, on routes behind `AdminGuard`. */
 export const CurrentAdmin = createParamDecorator((_data, context): Admin => {

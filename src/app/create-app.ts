@@ -82,7 +82,7 @@ export async function createApplication(options: ApplicationOptions): Promise<IN
 
 /** What a client that has lost its way may be pointed to: no path that only upstreams or operators know. */
 const publicPaths = (): readonly string[] => [
-  ...ENDPOINTS.endpoints.filter(({ loggedPath }) => loggedPath === 'path').map(({ path }) => path),
+  ...ENDPOINTS.endpoints.filter(({ documentation }) => documentation !== 'none').map(({ path }) => path),
   ...PAGES,
 ]
 

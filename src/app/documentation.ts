@@ -17,7 +17,7 @@ type Settings = { readonly current: GatewayConfig }
 export function serveDocumentation(application: INestApplication, settings: Settings): void {
   let made: { readonly publicUrl: string; readonly document: OpenApiDocument } | undefined
   const document = (): OpenApiDocument => {
-    // Readers without a public address are where the document is.
+    // Without `publicUrl`, `/` makes clients use the address that the document came from.
     const { publicUrl = '/' } = settings.current.server
     if (made?.publicUrl !== publicUrl) made = { publicUrl, document: openApiDocument(publicUrl) }
     return made.document

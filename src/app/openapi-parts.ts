@@ -39,7 +39,7 @@ export const SECURITY_SCHEMES = {
   adminKey: { type: 'http', scheme: 'bearer', bearerFormat: 'opaque', description: "The operator's admin key" },
 } as const
 
-/** Each of them alone is enough; none where whoever calls needs no key. */
+/** Any one of these schemes is enough; empty = no key is needed. */
 export function securityOf({ path, keyHeaders }: RouteSpec): readonly Readonly<Record<string, unknown>>[] {
   if (path.startsWith(ADMIN_PATH)) return [{ adminKey: [] }]
   const schemes = { authorization: 'bearer', 'x-api-key': 'x-api-key', 'sec-websocket-protocol': undefined } as const

@@ -1,4 +1,4 @@
-import { ADMIN_ROUTES } from '../admin/admin.routes.js'
+import { AdminModule } from '../admin/admin.module.js'
 import {
   type AnswerDocumentation,
   dialectsOf,
@@ -24,7 +24,9 @@ type Json = Readonly<Record<string, unknown>>
 /** An OpenAPI 3.1 document. */
 export interface OpenApiDocument {
   readonly openapi: string
-  readonly info: { readonly title: string; readonly version: string }
+  readonly info: { readonly title: string; readonly version: string; readonly [member: string]: unknown }
+  readonly servers: { readonly url: string; readonly description: string }[]
+  readonly tags: { readonly name: string; readonly description: string }[]
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
   readonly components: Readonly<Record<'schemas' | 'responses' | 'headers' | 'securitySchemes', Json>>
 }
@@ -38,7 +40,7 @@ export interface Operation {
 }
 
 /** Everything with documentation, in the order in which it is shown. */
-const routes = (): readonly RouteSpec[] => [...ENDPOINTS.endpoints, ...ADMIN_ROUTES, ...HEALTH_ROUTES]
+const routes = (): readonly RouteSpec[] => [...ENDPOINTS.endpoints, ...AdminModule.routes, ...HEALTH_ROUTES]
 
 /**
  * The OpenAPI document, made from the routes and from the rules that check their requests. `publicUrl`: how the world reaches
@@ -57,10 +59,12 @@ export function openApiDocument(publicUrl: string = DEFAULT_SERVER): OpenApiDocu
     info: {
       title: 'Multi-Model Gateway',
       version: INTERFACE_VERSION,
-      ...{ description: DESCRIPTION, license: { name: 'MIT', identifier: 'MIT' } },
-      ...{ contact: { name: 'The operator of this gateway' } },
+      description: DESCRIPTION,
+      license: { name: 'MIT', identifier: 'MIT' },
+      contact: { name: 'The operator of this gateway' },
     },
-    ...{ servers: [{ url: publicUrl.replace(/(?<=.)\/$/, ''), description: 'This gateway' }], tags: TAGS },
+    servers: [{ url: publicUrl.replace(/(?<=.)\/$/, ''), description: 'This gateway' }],
+    tags: TAGS,
     paths,
     components: { ...components.all(), headers: HEADERS, securitySchemes: SECURITY_SCHEMES },
   }
@@ -81,7 +85,8 @@ function operationOf(route: RouteSpec, documentation: RouteDocumentation, compon
   return {
     operationId,
     tags: [tag],
-    ...{ summary, description },
+    summary,
+    description,
     security: securityOf(route),
     ...(parameters.length === 0 ? {} : { parameters: parameters.map((each) => components.parameter(each)) }),
     ...(body && { requestBody: { required: true, content: components.content(body) } }),

@@ -19,11 +19,11 @@ import { KnownRefusals } from '../overload/known-refusals.js'
 import { BudgetLease } from '../overload/memory-budget.js'
 import { RequestGate } from '../overload/request-gate.js'
 import { callerAddress } from '../server/client-address.js'
-import { CorsPolicy, isPreflight } from '../server/cors.js'
+import { corsHeaders, isPreflight, preflightFault, preflightHeaders } from '../server/cors.js'
 import { endResponse, sendError } from '../server/error-filter.js'
 import type { RequestStart } from '../server/http-adapter.js'
 import { foreignHostFault, originForm, pathOf, requestFault } from '../server/request-target.js'
-import { isLoopbackAddress } from '../upstream/ssrf-guard.js'
+import { isOwnMachine } from '../upstream/ssrf-guard.js'
 import { ENDPOINTS } from './capabilities.js'
 
 const SWITCHING_PROTOCOLS = 101
@@ -44,7 +44,7 @@ interface RequestStartParts {
 }
 
 /** What decides of a request before it has a context of its own. */
-function gateOf({ sandbox, readiness, hooks, admission, settings, lastResponse }: RequestStartParts, cors: CorsPolicy) {
+function gateOf({ sandbox, readiness, hooks, admission, settings, lastResponse }: RequestStartParts) {
   const callers = new CallerResolver(
     (token) => settings.keys?.idOf(token),
     () => settings.current.server.trustedProxies,
@@ -64,7 +64,7 @@ function gateOf({ sandbox, readiness, hooks, admission, settings, lastResponse }
     mayBeBare: () => !sandbox && !readiness.isLeaving,
     endpointOf: (method, path) => endpointFor(ENDPOINTS.find(path), method),
     sharerOf: (headers) => callers.of(headers),
-    corsHeadersOf: (origin) => cors.headersFor(origin),
+    corsHeadersOf: (origin) => corsHeaders(settings.current.server.cors, origin),
   })
   return { callers, known, gate }
 }
@@ -75,8 +75,7 @@ const USUAL_ID = /^(?:req_[0-9a-f]{32}|(?:req_)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[
 /** Admits requests; creates each request's context, and its log line when the response is over. */
 export function requestStart(parts: RequestStartParts): RequestStart {
   const { logging, hooks, admission, settings, sandbox } = parts
-  const cors = new CorsPolicy(() => settings.current.server.cors)
-  const { callers, known, gate } = gateOf(parts, cors)
+  const { callers, known, gate } = gateOf(parts)
   const isKey = (text: string): boolean => settings.keys?.knows(text) === true
   const shownName = (name: string): string => maskedName(name, isKey)
   const accessLog = new AccessLog(logging, (path) => maskedPath(path, isKey), shownName)
@@ -109,7 +108,8 @@ export function requestStart(parts: RequestStartParts): RequestStart {
     const decision = gate.check(path, sharer)
     if (decision !== 'let_in' && gate.refuseBarely(decision, path, request, response)) return false
     const call = beginCall(parts, requestIdOf(request, isSecret), request, path)
-    Object.assign(call.responseHeaders, cors.headersFor(request.headers.origin))
+    const { cors, host } = settings.current.server
+    Object.assign(call.responseHeaders, corsHeaders(cors, request.headers.origin))
     const memory = new BudgetLease(admission.memory, call)
     call.memory = memory
     whenOver(call, response, () => {
@@ -124,15 +124,13 @@ export function requestStart(parts: RequestStartParts): RequestStart {
     const isAsking = isPreflight(request)
     const fault =
       requestFault(request) ??
-      (sandbox && isLocal(settings.current.server.host) ? foreignHostFault(request) : undefined) ??
-      (isAsking ? cors.preflightFault(request) : undefined)
+      (sandbox && isOwnMachine(host) ? foreignHostFault(request) : undefined) ??
+      (isAsking ? preflightFault(cors, request) : undefined)
     if (fault !== undefined) sendError(fault, call, request, response)
-    else if (isAsking) answerPreflight(request, response, call, cors.preflightHeaders(request, methodsAt(path)))
+    else if (isAsking) answerPreflight(request, response, call, preflightHeaders(cors, request, methodsAt(path)))
     return fault === undefined && !isAsking
   }
 }
-
-const isLocal = (host: string): boolean => host === 'localhost' || isLoopbackAddress(host)
 
 /** The question is answered before the request goes on to routes, which know no `OPTIONS`. */
 function answerPreflight(

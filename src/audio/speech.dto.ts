@@ -1,9 +1,7 @@
 import { Field } from '../core/dto.js'
-import { anyOf, anyRecord, decimal, named, oneOf, optional, record, required, text } from '../core/validation-rules.js'
-import { AUDIO_FORMATS, DEFAULT_AUDIO_FORMAT } from '../dialects/speech-formats.js'
+import { anyOf, decimal, named, oneOf, optional, record, required, text } from '../core/validation-rules.js'
+import { AUDIO_FORMAT_NAMES, DEFAULT_AUDIO_FORMAT } from '../dialects/speech-formats.js'
 import type { SpeechFields } from '../providers/contract.js'
-
-const FORMATS = Object.keys(AUDIO_FORMATS)
 
 /** The specification's speech request; all other fields are relayed to the upstream. */
 export class SpeechRequestDto implements SpeechFields {
@@ -38,7 +36,7 @@ export class SpeechRequestDto implements SpeechFields {
   })
   readonly instructions?: string | null
 
-  @Field(optional(named('SpeechFormat', 'Format of the audio', oneOf(FORMATS, 'invalid_audio_format'))), {
+  @Field(optional(named('SpeechFormat', 'Format of the audio', oneOf(AUDIO_FORMAT_NAMES, 'invalid_audio_format'))), {
     description: 'Of the audio',
     default: DEFAULT_AUDIO_FORMAT,
   })
@@ -56,7 +54,7 @@ export class SpeechRequestDto implements SpeechFields {
   })
   readonly stream_format?: string | null
 
-  @Field(optional(named('SpeechMetadata', 'Parameters of one provider', anyRecord)), {
+  @Field(optional(named('SpeechMetadata', 'Parameters of one provider', record({}))), {
     description: 'Provider-specific parameters; never sent to P1',
   })
   readonly metadata?: Record<string, unknown> | null

@@ -21,11 +21,12 @@ import {
   text,
 } from '../core/validation-rules.js'
 import type { ChatFields } from '../dialects/openai-wire.js'
+import { CHAT_AUDIO_FORMATS } from '../dialects/speech-formats.js'
 import { ESTIMATED_FIELDS } from '../limits/estimate-usage.js'
 
-/** Upstream reads plain base64; a data URL would be billed as noise or refused after the upload. */
 const nonBlank = text({ allowBlank: false })
 
+/** Upstream reads plain base64; a data URL would be billed as noise or refused after the upload. */
 const plainBase64 = shown(described('Base64 without a data: prefix', nonBlank.schema), (value, path) => {
   const shape = nonBlank(value, path)
   if (shape !== undefined || typeof value !== 'string') return shape
@@ -39,8 +40,6 @@ const inputAudio: FieldRule = record({
   data: required(plainBase64),
   format: required(oneOf(['wav', 'mp3'], 'invalid_audio_format')),
 })
-
-const AUDIO_OUTPUT_FORMATS = ['wav', 'aac', 'mp3', 'flac', 'opus', 'pcm16']
 
 /** An image or a file: its place is read to estimate what it costs. */
 const medium = readable('url', 'file_data')
@@ -106,7 +105,7 @@ const audioOutput = named(
   record({
     voice: required(voice),
     format: required(
-      named('ChatAudioFormat', 'Format of audio output', oneOf(AUDIO_OUTPUT_FORMATS, 'invalid_audio_format')),
+      named('ChatAudioFormat', 'Format of audio output', oneOf(CHAT_AUDIO_FORMATS, 'invalid_audio_format')),
     ),
   }),
 )

@@ -128,7 +128,7 @@ const SHOWABLE = /^(?:[A-Za-z_-]{1,40}|[A-Za-z0-9_-]{1,12})$/
 /** The fault for a key that is not among `known`, with the nearest known one when there is a near one. */
 export function describeUnknownKey(name: string, known: readonly string[]): string {
   const title = SHOWABLE.test(name) ? `unknown key "${name}"` : 'unknown key (not shown, it may be a secret)'
-  const near = nearestName(plain(name), known, () => true, plain)
+  const near = nearestName(name, known, { spell: plain })
   if (near !== undefined) return `${title}; did you mean "${near}"?`
   return known.length === 0 ? `${title}; none is allowed here` : `${title}; allowed: ${known.join(', ')}`
 }

@@ -5,15 +5,15 @@
 export const MODEL_CLASSES = {
   tts: ['speech'],
   'tts-style': ['speech'],
-  'stt-standard': ['transcription', 'translation'],
-  'stt-generation': ['transcription'],
-  'stt-diarize': ['transcription'],
-  // Only realtime transcription sessions serve these.
-  'stt-realtime': [],
+  'stt-standard': ['transcription', 'translation', 'realtime_transcription'],
+  'stt-generation': ['transcription', 'realtime_transcription'],
+  'stt-diarize': ['transcription', 'realtime_transcription'],
+  'stt-realtime': ['realtime_transcription'],
   chat: ['chat'],
   'chat-audio': ['chat'],
   messages: ['messages'],
-  realtime: ['realtime'],
+  // Stands in the query of a transcription session, in which another model transcribes.
+  realtime: ['realtime', 'realtime_transcription'],
   video: ['video'],
   image: ['image'],
 } as const
@@ -40,14 +40,3 @@ export const CLASS_FORMATS = {
   'stt-generation': ['json', 'text'],
   'stt-diarize': ['json', 'text', 'diarized_json'],
 } as const satisfies Partial<Record<ModelClass, readonly string[]>>
-
-const SESSION_CLASSES: ReadonlySet<ModelClass> = new Set<ModelClass>([
-  'stt-standard',
-  'stt-generation',
-  'stt-diarize',
-  'stt-realtime',
-  'realtime',
-])
-
-/** Whether a realtime transcription session may be opened with a model of this class. */
-export const servesTranscriptionSession = (modelClass: ModelClass): boolean => SESSION_CLASSES.has(modelClass)

@@ -22,7 +22,7 @@ describe('The nearest name', () => {
   it('is one that may be used, and few are asked about', () => {
     const asked: string[] = []
     const isUsable = (name: string): boolean => asked.push(name) > 0 && name !== 'claude-opus-5'
-    expect(nearestName('claude-opus-9', NAMES, isUsable)).toBe('claude-opus-5-5')
+    expect(nearestName('claude-opus-9', NAMES, { isUsable })).toBe('claude-opus-5-5')
     expect(asked).toEqual(['claude-opus-5', 'claude-opus-5-5'])
   })
 

@@ -196,15 +196,8 @@ export const keyIdentifier = z
   )
   .meta({ type: '1–64 of letters, digits, `. _ -`' })
 
-const isDay = (text: string): boolean => {
-  const time = Date.parse(`${text}T00:00:00Z`)
-  return Number.isFinite(time) && new Date(time).toISOString().startsWith(`${text}T`)
-}
-
 /** A calendar day. */
-export const day = z.string('must be a day such as 2026-03-05').refine(isDay, 'must be a day such as 2026-03-05').meta({
-  type: 'day',
-})
+export const day = z.iso.date('must be a day such as 2026-03-05').meta({ type: 'day' })
 
 /** A model's whole name: catalogue rows and the model map know no globs. */
 export const modelName = z

@@ -52,7 +52,7 @@ export function Field(
 const annotated = (schema: Schema, annotations: Annotations): Schema =>
   schema.title === undefined ? { ...schema, ...annotations } : { allOf: [schema], ...annotations }
 
-/** One field of an answer, which nobody checks. */
+/** One field of an answer; it has no rule. */
 export function Shown(schema: Schema, isAlwaysThere = true): PropertyDecorator {
   return (prototype, name) => {
     const field: ShownField = { name: String(name), schema, isRequired: isAlwaysThere }

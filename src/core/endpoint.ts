@@ -108,7 +108,7 @@ export interface EndpointSpec extends RouteSpec {
 
 /** What is known of a path before any route has seen the request. */
 export interface PathMatch {
-  /** In which failures are rendered, at a known path or not; where clients of two dialects call, that of one that shows none. */
+  /** The dialect of errors at the path; on a shared path, of clients without the headers of messages. */
   readonly dialect: Dialect
   /** Clients of the messages dialect call here as well, known by their headers (`dialectFor`). */
   readonly isShared: boolean
@@ -125,7 +125,7 @@ export const UNKNOWN_PATH: PathMatch = {
   loggedPath: undefined,
 }
 
-/** Of the clients of a route: those of messages show themselves where their key header is read on a route of another dialect. */
+/** The dialects of a route's clients: a chat route that reads `x-api-key` has clients of messages, too. */
 export const dialectsOf = ({ dialect, keyHeaders }: Pick<RouteSpec, 'dialect' | 'keyHeaders'>): readonly Dialect[] =>
   dialect === DEFAULT_DIALECT && keyHeaders.includes('x-api-key') ? [dialect, 'messages'] : [dialect]
 

@@ -80,6 +80,13 @@ export const ERROR_KINDS = {
 
 export type ErrorKind = keyof typeof ERROR_KINDS
 
+/** Kinds that say what became of an upstream; of those before its answer began, and of those after. */
+export const UPSTREAM_FAILURES: ReadonlySet<ErrorKind> = new Set<ErrorKind>([
+  'upstream_failed',
+  'upstream_overloaded',
+  'upstream_timeout',
+])
+
 /**
  * How far a failed upstream attempt went: `unsent` = not a byte was written, `sent` = written but unanswered (the
  * upstream may have done the work), `answered` = the upstream refused. `channelError` = the channel, not the call.

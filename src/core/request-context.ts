@@ -256,7 +256,7 @@ export class RequestContext {
     readonly path: string,
     readonly startedAtMs: number,
     match: PathMatch = UNKNOWN_PATH,
-    /** Of its client. */
+    /** The dialect that this request's client reads. */
     dialect = match.dialect,
   ) {
     this.endpoint = endpointFor(match, method)

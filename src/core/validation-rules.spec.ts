@@ -146,14 +146,10 @@ describe('The schema of a rule', () => {
     expect(rule.schema).toEqual(schema)
   })
 
-  it('does not change with a name that one place gives it', () => {
-    const shared = text()
-    expect(named('Title', 'What it is', shared).schema).toEqual({
-      type: 'string',
-      title: 'Title',
-      description: 'What it is',
-    })
-    expect(shared.schema).toEqual({ type: 'string' })
+  it('has one name: a second would be that of all places of the rule', () => {
+    const rule = named('Title', 'What it is', text())
+    expect(rule.schema).toEqual({ type: 'string', title: 'Title', description: 'What it is' })
+    expect(() => named('Other', 'What it is', rule)).toThrow('A rule called Other is called Title already.')
   })
 
   it('has the longest list that passes', () => {

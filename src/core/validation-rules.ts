@@ -19,20 +19,22 @@ export const decimalOf = (text: unknown): number =>
 /** Judges one value; undefined = nothing wrong. Rules never change a value. */
 export interface FieldRule {
   (value: unknown, path: string): FieldError | undefined
-  /** What passes, as far as a schema can say it; absent = any value. Never says less than the rule lets through. */
+  /** What passes, as far as a schema can say it; absent = any value. What passes as another spelling of it (`1` for `true` in a form) may be left out. */
   readonly schema?: Schema
 }
 
-/**
- * A rule with the schema of what it lets through. One that has a schema already stays as it is, and is wrapped; else it is the
- * same function, as calls cost on the way of every request.
- */
-export const shown = (schema: Schema, rule: FieldRule): FieldRule =>
-  Object.assign(rule.schema === undefined ? rule : (value: unknown, path: string) => rule(value, path), { schema })
+/** The rule itself, with the schema of what it lets through: a rule around it would be one more call on the way of every request. */
+export const shown = (schema: Schema, rule: FieldRule): FieldRule => Object.assign(rule, { schema })
 
-/** The same rule; its schema becomes a component of the OpenAPI document, which generated clients call so. */
-export const named = (title: string, description: string, rule: FieldRule): FieldRule =>
-  shown({ ...rule.schema, title, description }, rule)
+/**
+ * A rule that was made for this place; its schema becomes a component of the OpenAPI document, which generated clients call so.
+ * Throws for a rule that has a name already.
+ */
+export const named = (title: string, description: string, rule: FieldRule): FieldRule => {
+  if (rule.schema?.title !== undefined)
+    throw new Error(`A rule called ${title} is called ${rule.schema.title} already.`)
+  return shown({ ...rule.schema, title, description }, rule)
+}
 
 /** Whether a rule refuses a member that is not there. */
 export const isRequired = (rule: FieldRule): boolean => rule(undefined, '') !== undefined

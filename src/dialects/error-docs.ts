@@ -80,7 +80,7 @@ const MEANINGS: Readonly<Partial<Record<ErrorKind, string>>> = {
   internal: 'the gateway failed',
 }
 
-export const statusOf = (dialect: Dialect, kind: ErrorKind): number =>
+const statusOf = (dialect: Dialect, kind: ErrorKind): number =>
   ERROR_FORMATS[dialect].status(new GatewayError(kind, ''))
 
 /** Of everything that reaches the gateway. */

@@ -16,6 +16,9 @@ export type AudioFormat = keyof typeof AUDIO_FORMATS
 
 export const AUDIO_FORMAT_NAMES = Object.keys(AUDIO_FORMATS)
 
+/** Of the audio output of chat (design: Chat). */
+export const CHAT_AUDIO_FORMATS = ['wav', 'aac', 'mp3', 'flac', 'opus', 'pcm16']
+
 export const DEFAULT_AUDIO_FORMAT: AudioFormat = 'mp3'
 
 /** The requested format; the default if it is absent or unknown. */

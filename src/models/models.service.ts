@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common'
-import { MODEL_CLASSES } from '../config/model-classes.js'
 import type { Query } from '../core/dto.js'
 import { GatewayError, quoted } from '../core/errors.js'
 import type { RequestContext } from '../core/request-context.js'
@@ -20,12 +19,9 @@ interface ModelForm {
 
 const isForMessages = ({ class: modelClass }: ListedModel): boolean => modelClass === 'messages'
 
-/** What models that serve no endpoint by themselves can be asked for. */
-const TRANSCRIPTION_SESSION = 'realtime_transcription'
-
-const detailsOf = ({ class: modelClass, offer }: ListedModel): ModelDetails => ({
+const detailsOf = ({ class: modelClass, capabilities, offer }: ListedModel): ModelDetails => ({
   class: modelClass,
-  capabilities: modelClass === 'stt-realtime' ? [TRANSCRIPTION_SESSION] : MODEL_CLASSES[modelClass],
+  capabilities,
   ...offer,
 })
 

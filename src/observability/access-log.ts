@@ -1,4 +1,4 @@
-import { type ErrorKind, GatewayError } from '../core/errors.js'
+import { type ErrorKind, GatewayError, UPSTREAM_FAILURES } from '../core/errors.js'
 import type { AttemptRecord, RequestContext, RequestLog } from '../core/request-context.js'
 import { type Clock, processClock } from '../core/time.js'
 import { describeError, type Logging } from './logger.js'
@@ -15,9 +15,6 @@ const FIRST_ERROR = 400
 
 /** All other kinds mean `refused`. */
 const LABELS: Partial<Record<ErrorKind, OutcomeLabel>> = {
-  upstream_failed: 'upstream_failed',
-  upstream_overloaded: 'upstream_failed',
-  upstream_timeout: 'upstream_failed',
   overloaded: 'overloaded',
   internal: 'gateway_failed',
 }
@@ -25,7 +22,8 @@ const LABELS: Partial<Record<ErrorKind, OutcomeLabel>> = {
 export function outcomeLabelOf({ log: { failure } }: RequestContext, { status, left }: RequestOutcome): OutcomeLabel {
   if (left) return 'left'
   if (failure === undefined) return status < FIRST_ERROR ? 'ok' : 'refused'
-  return failure instanceof GatewayError ? (LABELS[failure.kind] ?? 'refused') : 'gateway_failed'
+  if (!(failure instanceof GatewayError)) return 'gateway_failed'
+  return UPSTREAM_FAILURES.has(failure.kind) ? 'upstream_failed' : (LABELS[failure.kind] ?? 'refused')
 }
 
 const MAXIMUM_WORD_CHARACTERS = 128

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
-import { ERROR_KINDS, type ErrorKind, GatewayError } from '../core/errors.js'
+import { ERROR_KINDS, type ErrorKind, GatewayError, UPSTREAM_FAILURES } from '../core/errors.js'
 import type { AttemptRecord, RequestContext } from '../core/request-context.js'
 import { OUTCOME_LABELS, type OutcomeLabel, outcomeLabelOf } from './access-log.js'
 import {
@@ -16,9 +16,6 @@ import { RequestHooks, type RequestOutcome } from './request-hooks.js'
 import { type KnownRoute, KnownRoutes, OTHER_METHOD } from './routes.js'
 
 const ANSWERED = 'ok'
-
-/** Upstream failures after the response has begun. */
-const LATE_FAILURES: ReadonlySet<ErrorKind> = new Set(['upstream_failed', 'upstream_overloaded', 'upstream_timeout'])
 
 /** Counts attempts at upstreams, and failed requests by error kind. */
 @Injectable()
@@ -59,7 +56,7 @@ export class AttemptMetrics {
 
   /** `kind`: the error of the request, if this was its last attempt. */
   private countAttempt({ channelId, failure }: AttemptRecord, kind: ErrorKind | undefined): void {
-    const late = kind !== undefined && LATE_FAILURES.has(kind) ? kind : ANSWERED
+    const late = kind !== undefined && UPSTREAM_FAILURES.has(kind) ? kind : ANSWERED
     const outcome = failure ?? late
     const outcomes = this.channels.get(channelId)
     if (outcomes !== undefined) outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)

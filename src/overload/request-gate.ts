@@ -126,7 +126,7 @@ export interface RequestGateParts {
   readonly dialectOf: (path: string) => Dialect
   readonly endpointOf: (method: string, path: string) => EndpointSpec | undefined
   readonly sharerOf: (headers: CallerHeaders) => Sharer
-  /** Which a page needs to read a refusal. */
+  /** CORS headers, so that a page can read a refusal. */
   readonly corsHeadersOf: (origin: string | undefined) => Headers
   readonly nowMs: () => number
 }

@@ -146,7 +146,7 @@ export interface DocumentProvider {
   read(request: ReadRequest, context: AttemptContext): Promise<ReadDocument>
 }
 
-/** What a caller asked for when it opened its socket. */
+/** What a caller asked for when it opened its socket; the settings of a transcription session name the model that transcribes. */
 export interface RealtimeOpening {
   readonly kind: SessionKind
   /** Only a transcription session may be opened without one. */
@@ -248,6 +248,7 @@ interface OwnContracts {
   readonly chat: ChatProvider
   readonly messages: MessagesProvider
   readonly realtime: RealtimeProvider
+  readonly realtime_transcription: RealtimeProvider
   readonly video: VideoProvider
   readonly image: ImageProvider
   readonly document: DocumentProvider

@@ -10,7 +10,7 @@ import { LOGGER } from '../observability/observability.module.js'
 import { offeredSubprotocols, type SocketGatewayOptions } from '../server/ws-adapter.js'
 import { REALTIME } from './realtime.endpoint.js'
 import type { OpenedSession } from './realtime.service.js'
-import { type SessionContext, SessionTraffic } from './session-context.js'
+import { type SessionContext, type SessionOpening, SessionTraffic } from './session-context.js'
 import { RealtimeSession } from './session.js'
 
 /** Runs the sessions (specification: Realtime voice) that `RealtimeController` has admitted. */
@@ -26,8 +26,8 @@ export class RealtimeGateway implements OnGatewayConnection<WebSocket> {
   /** `finish` writes the request's log line. */
   handleConnection(client: WebSocket, request: IncomingMessage, opened: OpenedSession, finish: () => void): void {
     client.pause()
-    const { slot, upstream } = opened
-    const session = new RealtimeSession(client, upstream, this.contextFor(request, opened))
+    const { slot, upstream, ...opening } = opened
+    const session = new RealtimeSession(client, upstream, this.contextFor(request, opening))
     void session.ended.then(() => {
       slot.free()
       finish()
@@ -37,19 +37,12 @@ export class RealtimeGateway implements OnGatewayConnection<WebSocket> {
     slot.occupy(session)
   }
 
-  private contextFor(request: IncomingMessage, opened: OpenedSession): SessionContext {
-    const { call, channelId, credentials, kind, model, modelMap, transcriptionClass } = opened
+  private contextFor(request: IncomingMessage, opening: SessionOpening): SessionContext {
     const { limits, server, timeouts } = this.store.current
     return {
-      call,
-      channelId,
-      credentials,
-      kind,
-      model,
-      modelMap,
-      transcriptionClass,
-      requestId: call.requestId,
-      keyId: call.caller.keyId,
+      ...opening,
+      requestId: opening.call.requestId,
+      keyId: opening.call.caller.keyId,
       clientDialect: ClientDialect.ofHandshake({
         betaHeader: betaHeaderOf(request),
         protocols: offeredSubprotocols(request),

@@ -5,13 +5,12 @@ import { type Caller, keyRevoked, type KeyRevocation, sharerOf } from '../core/c
 import { GatewayError } from '../core/errors.js'
 import { FairShare } from '../core/fair-share.js'
 import type { RequestContext } from '../core/request-context.js'
-import type { SessionKind } from '../dialects/realtime/dialect.js'
 import { byLabel, Metrics, registerCounter, registerGauge, single } from '../observability/metrics.js'
 import { Readiness } from '../observability/readiness.js'
-import type { RealtimeOpening, RealtimeUpstream } from '../providers/contract.js'
-import { ProviderRouter } from '../routing/router.js'
+import type { RealtimeOpening, RealtimeProvider, RealtimeUpstream } from '../providers/contract.js'
+import { ProviderRouter, type Route } from '../routing/router.js'
 import { UpgradeResponse } from '../server/upgrade.js'
-import { SessionTraffic } from './session-context.js'
+import { type SessionOpening, SessionTraffic } from './session-context.js'
 
 /** `Retry-After` of a refused client; by then a session has ended or another replica has taken over. */
 const RETRY_AFTER_SECONDS = 5
@@ -165,16 +164,7 @@ export class RealtimeMetrics {
 }
 
 /** A session whose upstream has accepted the connection; the client's upgrade is still open. */
-export interface OpenedSession {
-  readonly call: RequestContext
-  readonly kind: SessionKind
-  readonly model: string | undefined
-  readonly modelMap: Readonly<Record<string, string>>
-  /** Of a model that the session's settings name; undefined where the channel does not transcribe by it. */
-  readonly transcriptionClass: (model: string) => ModelClass | undefined
-  readonly channelId: string
-  /** The channel's secret, or the caller's own bearer. */
-  readonly credentials: string
+export interface OpenedSession extends SessionOpening {
   readonly upstream: RealtimeUpstream
   readonly slot: SessionSlot
 }
@@ -190,10 +180,7 @@ export class RealtimeService {
   async open(opening: RealtimeOpening, call: RequestContext): Promise<UpgradeResponse> {
     const { kind, model } = opening
     if (model !== undefined) call.log.model = model
-    const route =
-      kind === 'transcription' || model === undefined
-        ? this.router.transcriptionSession(model, call.caller)
-        : this.router.route('realtime', model, call.caller)
+    const route = this.routeFor(opening, call.caller)
     const slot = this.slots.take(call.caller)
     try {
       // Repeating a dial is safe: it costs nothing and creates nothing that lasts.
@@ -209,6 +196,11 @@ export class RealtimeService {
       slot.free()
       throw error
     }
+  }
+
+  private routeFor({ kind, model }: RealtimeOpening, caller: Caller): Route<RealtimeProvider> {
+    if (model === undefined) return this.router.transcriptionWithoutModel(caller)
+    return this.router.route(kind === 'transcription' ? 'realtime_transcription' : 'realtime', model, caller)
   }
 }
 

@@ -58,8 +58,6 @@ export class ResponseInput {
   private speechStartMs: number | undefined
   private speechSeconds: number | undefined
   private isCommitRequested = false
-  /** Of all audio that was committed. */
-  committedSeconds = 0
   /** Of all audio that was sent. */
   sentSeconds = 0
 
@@ -109,12 +107,15 @@ export class ResponseInput {
     this.isCommitRequested = true
   }
 
-  /** The upstream has committed the audio. With voice activity detection the silence around speech is not part of it. */
-  commit(): void {
+  /**
+   * The upstream has committed the audio; returns its seconds. With voice activity detection the silence around speech is not part
+   * of it.
+   */
+  commit(): number {
     const seconds = this.speechSeconds ?? this.uncommittedSeconds
     this.inputSeconds += seconds
-    this.committedSeconds += seconds
     this.clear()
+    return seconds
   }
 
   clear(): void {

@@ -24,7 +24,9 @@ function see(meter: ResponseUsageEstimator, ...events: readonly (Event | string)
     const frame = Buffer.from(typeof event === 'string' ? event : JSON.stringify(event))
     const scan = FrameScan.of(frame)
     if (scan === undefined) throw new Error('no object')
-    meter.onEvent(scan.type()?.type ?? '', frame, scan)
+    const type = scan.type()?.type ?? ''
+    if (type === COMMITTED.type) meter.commit()
+    else meter.onEvent(type, frame, scan)
   }
 }
 

@@ -14,16 +14,7 @@ import {
   type TextAndAudio,
 } from './response-estimate.js'
 
-type Meaning =
-  | 'audio'
-  | 'text'
-  | 'begun'
-  | 'session'
-  | 'item'
-  | 'speech_started'
-  | 'speech_stopped'
-  | 'committed'
-  | 'cleared'
+type Meaning = 'audio' | 'text' | 'begun' | 'session' | 'item' | 'speech_started' | 'speech_stopped' | 'cleared'
 
 /** The events, of either dialect, that change what a response uses. */
 const MEANINGS: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
@@ -44,7 +35,6 @@ const MEANINGS: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
   ['conversation.item.added', 'item'],
   ['input_audio_buffer.speech_started', 'speech_started'],
   ['input_audio_buffer.speech_stopped', 'speech_stopped'],
-  ['input_audio_buffer.committed', 'committed'],
   ['input_audio_buffer.cleared', 'cleared'],
 ])
 
@@ -73,9 +63,14 @@ export class ResponseUsageEstimator {
     return this.responses > 0
   }
 
-  /** The client's audio: all that was sent, all that the upstream has committed, and what waits to be. */
-  get heard(): Pick<ResponseInput, 'sentSeconds' | 'committedSeconds' | 'uncommittedSeconds'> {
+  /** The client's audio: all that was sent, and what waits to be committed. */
+  get heard(): Pick<ResponseInput, 'sentSeconds' | 'uncommittedSeconds'> {
     return this.input
+  }
+
+  /** The upstream has committed audio; returns its seconds. */
+  commit(): number {
+    return this.input.commit()
   }
 
   /** Counts a message of that many bytes with audio, sent upstream. */
@@ -167,8 +162,7 @@ export class ResponseUsageEstimator {
 
   private learn(meaning: Meaning, event: Fields): void {
     const { input } = this
-    if (meaning === 'committed') input.commit()
-    else if (meaning === 'cleared') input.clear()
+    if (meaning === 'cleared') input.clear()
     else if (meaning === 'speech_started') input.speechStarted(event)
     else if (meaning === 'speech_stopped') input.speechStopped(event)
     else if (meaning === 'item') input.add(within(event, 'item'))

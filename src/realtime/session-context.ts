@@ -13,16 +13,10 @@ export class SessionTraffic {
   upstreamBytes = 0
 }
 
-/** Everything a session needs besides its two sockets. */
-export interface SessionContext {
+/** What a session was opened for, and where. */
+export interface SessionOpening {
   /** Its log gets the bytes, the summed units and, when the session failed, the failure. */
   readonly call: RequestContext
-  readonly requestId: string
-  readonly clientDialect: ClientDialect
-  readonly limits: RealtimeLimits
-  readonly recorder: UsageRecorder
-  readonly traffic: SessionTraffic
-  readonly keyId: string
   readonly kind: SessionKind
   /** As the caller named it; a transcription session may have been opened without one. */
   readonly model: string | undefined
@@ -31,7 +25,17 @@ export interface SessionContext {
   /** Of a model that the session's settings name; undefined where the channel does not transcribe by it. */
   readonly transcriptionClass: (model: string) => ModelClass | undefined
   readonly channelId: string
-  /** The channel's secret, removed from every upstream text that the client may see. */
+  /** The channel's secret or the caller's own bearer, removed from every upstream text that the client may see. */
   readonly credentials: string
+}
+
+/** Everything a session needs besides its two sockets. */
+export interface SessionContext extends SessionOpening {
+  readonly requestId: string
+  readonly clientDialect: ClientDialect
+  readonly limits: RealtimeLimits
+  readonly recorder: UsageRecorder
+  readonly traffic: SessionTraffic
+  readonly keyId: string
   readonly logger: Pick<Logger, 'info' | 'warn'>
 }

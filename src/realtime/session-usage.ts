@@ -1,5 +1,5 @@
 import type { ModelClass } from '../config/model-classes.js'
-import { FrameScan } from '../core/json-spans.js'
+import type { FrameScan } from '../core/json-spans.js'
 import type { ReservationRefusal } from '../core/quota.js'
 import type { Units } from '../core/request-context.js'
 import type { ResponseUsage, UsageOutcome } from '../core/usage-record.js'
@@ -118,18 +118,18 @@ export class SessionUsage {
    * Whether a response is requested or has begun, by the client or by the upstream itself, or the upstream still
    * transcribes committed audio.
    */
-  isResponding(): boolean {
+  isBusy(): boolean {
     return this.estimator.isResponding || !this.limits.responses.isEmpty() || !this.pending.isEmpty
   }
 
   /** Records an event of that kind; one without usage (a failed response) bills nothing. */
-  recordEvent(kind: Kind, event: Buffer): void {
+  recordEvent(kind: Kind, event: Buffer, scan: FrameScan): void {
     const units = usageOf(event)
     if (kind === 'response') {
       this.recordResponse(units, event)
       return
     }
-    this.pending.end(itemIdOf(FrameScan.of(event)), units)
+    this.pending.end(itemIdOf(scan), units)
     if (units !== undefined) this.record(kind, units, { estimated: false })
   }
 
@@ -137,10 +137,8 @@ export class SessionUsage {
   onEvent(type: string, event: Buffer, scan: FrameScan): void {
     if (showsSettings(type)) this.learnTranscriptionModel(event)
     if (type === RESPONSE_BEGUN) this.limits.responses.begin(() => this.estimator.estimateNext(), responseIdOf(event))
-    const { committedSeconds } = this.estimator.heard
     this.estimator.onEvent(type, event, scan)
-    if (type === AUDIO_COMMITTED)
-      this.onCommitted(itemIdOf(scan), this.estimator.heard.committedSeconds - committedSeconds)
+    if (type === AUDIO_COMMITTED) this.onCommitted(itemIdOf(scan), this.estimator.commit())
     else if (type === TRANSCRIPTION_DELTA) this.isAhead ||= !this.pending.has(itemIdOf(scan))
     else if (type === TRANSCRIPTION_FAILED || type === ITEM_DELETED) this.pending.end(itemIdOf(scan))
   }
@@ -224,4 +222,4 @@ export class SessionUsage {
   }
 }
 
-const itemIdOf = (scan: FrameScan | undefined): string => scan?.text('item_id') ?? ''
+const itemIdOf = (scan: FrameScan): string => scan.text('item_id') ?? ''

@@ -55,7 +55,7 @@ class UpstreamEvents {
     const kind = billedKind(type)
     const event = this.modelNames.toClient(type, message)
     if (kind === undefined) this.usage.onEvent(type, event, scan)
-    else this.usage.recordEvent(kind, event)
+    else this.usage.recordEvent(kind, event, scan)
     return mayReportError(type) ? this.withoutSecrets(event, type) : event
   }
 
@@ -140,7 +140,7 @@ export class RealtimeSession {
       onTooFast: this.onTooFast,
     })
     const isOpenToKey = globMatcher(context.call.caller.models)
-    // A channel that serves conversations names the models that write them down; here nothing else says which models it serves.
+    // In a conversation any model of the upstream may transcribe; in a transcription session only one that the channel serves.
     const mayUse =
       kind === 'transcription'
         ? (named: string) => isOpenToKey(named) && context.transcriptionClass(named) !== undefined
@@ -271,7 +271,7 @@ export class RealtimeSession {
   }
 
   private endWhenResponded(): void {
-    if (this.isFinishing && !this.isChecking && !this.usage.isResponding()) this.closing.end(endings.drained)
+    if (this.isFinishing && !this.isChecking && !this.usage.isBusy()) this.closing.end(endings.drained)
   }
 
   /** Unsolicited pongs are counted like pings: they cost the same. */

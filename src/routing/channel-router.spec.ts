@@ -253,10 +253,12 @@ describe('The list of models', () => {
 
   it('holds models that only a channel names, when it names them in full', () => {
     const { router } = routingOf({ channels: [channelEntry('a', { models: ['llama-3', 'mistral-*'] })] })
-    expect(router.models(CALLER)).toEqual([{ id: 'llama-3', class: 'chat', providers: ['p1'], offer: {} }])
+    expect(router.models(CALLER)).toEqual([
+      { id: 'llama-3', class: 'chat', capabilities: ['chat'], providers: ['p1'], offer: {} },
+    ])
     const row = { id: 'llama-3', class: 'chat', providers: ['p1'], createdAt: '2024-04-18' } as const
     const dated = routingOf({ channels: [channelEntry('a', { models: ['llama-3'] })], models: [row] })
-    expect(dated.router.models(CALLER)).toEqual([{ ...row, offer: {} }])
+    expect(dated.router.models(CALLER)).toEqual([{ ...row, capabilities: ['chat'], offer: {} }])
   })
 
   it('shows the voices that the options of a channel add to those of its provider', () => {
@@ -384,10 +386,14 @@ describe.each([
 })
 
 describe('A transcription session', () => {
+  const transcriptionRoute = ({ router }: TestRouting, model: string | undefined, caller: Caller) =>
+    model === undefined
+      ? router.transcriptionWithoutModel(caller)
+      : router.route('realtime_transcription', model, caller)
   const channelOf = async (routing: TestRouting, model: string | undefined, caller: Caller): Promise<string> => {
     const call = newCall()
     call.caller = caller
-    const route = routing.router.transcriptionSession(model, caller)
+    const route = transcriptionRoute(routing, model, caller)
     return route.attempt(call, { canRetryAfterSend: true }, (_provider, { channelId }) => Promise.resolve(channelId))
   }
   const only = (...models: string[]): Caller => ({ keyId: 'narrow', models })
@@ -407,12 +413,6 @@ describe('A transcription session', () => {
     expect(await channelOf(routingOf({ channels }), model, caller)).toBe(channel)
   })
 
-  it('is of the class realtime, whatever transcribes', () => {
-    expect(routingOf({ channels: [AUDIO] }).router.transcriptionSession('whisper-1', CALLER).modelClass).toBe(
-      'realtime',
-    )
-  })
-
   it.each<[readonly object[], string | undefined, Caller, string]>([
     [[CHAT, WHISPER], undefined, CALLER, 'unknown_model'],
     [[WHISPER], 'whisper-1', CALLER, 'unknown_model'],
@@ -424,7 +424,7 @@ describe('A transcription session', () => {
     [[AUDIO, VOICE], 'whisper-1', only('gpt-realtime'), 'forbidden_model'],
     [[AUDIO], undefined, STRANGER, 'unauthorized'],
   ])('on %j with the model %s is refused to %j: %s', (channels, model, caller, kind) => {
-    expect(() => routingOf({ channels }).router.transcriptionSession(model, caller)).toThrow(refusal(kind))
+    expect(() => transcriptionRoute(routingOf({ channels }), model, caller)).toThrow(refusal(kind))
   })
 
   it('is pointed at where its model is asked for a conversation', () => {
@@ -461,6 +461,7 @@ describe('A transcription session', () => {
     expect(router.models(CALLER)).toContainEqual({
       id: 'gpt-realtime-whisper',
       class: 'stt-realtime',
+      capabilities: ['realtime_transcription'],
       providers: ['p1'],
       offer: {},
     })

@@ -1,18 +1,20 @@
 import { Injectable } from '@nestjs/common'
 import type { ModelRow } from '../config/channel-schema.js'
-import {
-  classServes,
-  type ModelCapability,
-  type ModelClass,
-  servesTranscriptionSession,
-} from '../config/model-classes.js'
+import { classServes, type ModelCapability, type ModelClass } from '../config/model-classes.js'
 import { ConfigStore } from '../config/config-store.js'
 import type { Caller } from '../core/caller.js'
 import { GatewayError, quoted } from '../core/errors.js'
 import { Metrics, type Reading, registerGauge } from '../observability/metrics.js'
 import type { Capability, ProviderOf } from '../providers/contract.js'
 import { UpstreamClient } from '../upstream/upstream-client.js'
-import { acceptsCaller, channelOrder, everyChannel, ProviderRegistry, RoutingTable } from './channel-selection.js'
+import {
+  acceptsCaller,
+  channelOrder,
+  everyChannel,
+  ProviderRegistry,
+  RoutingTable,
+  type Serving,
+} from './channel-selection.js'
 import { type Channel, classOn } from './channel.js'
 import { type BreakerState, ChannelHealth, type ChannelSnapshot } from './circuit-breaker.js'
 import { type Candidate, ChannelRoute, RetryBudget, RoutedRequest } from './retry.js'
@@ -75,10 +77,9 @@ export class ChannelRouter extends ProviderRouter {
 
   route<C extends ModelCapability>(capability: C, model: string, caller: Caller): Route<ProviderOf<C>> {
     if (!this.table.mayUse(caller, model)) throw forbiddenModel(model)
-    const { row, own, callers } = this.table.serving(capability, model)
-    const usable = caller.bearer === undefined ? own : callers
-    if (usable.length === 0 && (own.length + callers.length > 0 || caller.bearer !== undefined)) throw keyNotAccepted()
-    const [first, ...others] = this.candidates(capability, usable)
+    const serving = this.table.serving(capability, model)
+    const { row } = serving
+    const [first, ...others] = this.candidatesFor(capability, serving, caller)
     if (first === undefined) throw unknownModel(capability, model, row, this.table.nearest(capability, model, caller))
     return new RoutedRequest(
       classOn(first.channel, row),
@@ -90,17 +91,15 @@ export class ChannelRouter extends ProviderRouter {
     )
   }
 
-  transcriptionSession(model: string | undefined, caller: Caller): Route<ProviderOf<'realtime'>> {
-    if (model !== undefined && !this.table.mayUse(caller, model)) throw forbiddenModel(model)
-    if (model === undefined && !this.table.mayTranscribe(caller)) {
-      throw new GatewayError('forbidden_model', 'This API key has no access to any model for transcription sessions.')
+  transcriptionWithoutModel(caller: Caller): Route<ProviderOf<'realtime_transcription'>> {
+    if (!this.table.mayTranscribe(caller)) {
+      throw new GatewayError('forbidden_model', 'This API key has no access to any model that transcribes.')
     }
-    const { row, own, callers } = this.table.transcribing(model, caller)
-    const usable = caller.bearer === undefined ? own : callers
-    if (usable.length === 0 && (own.length + callers.length > 0 || caller.bearer !== undefined)) throw keyNotAccepted()
-    const [first, ...others] = this.candidates('realtime', usable)
-    if (first === undefined) throw noTranscriptionSession(model, row)
-    return new RoutedRequest('realtime', model ?? '', [first, ...others], this.health, this.budget, false)
+    const [first, ...others] = this.candidatesFor('realtime_transcription', this.table.transcribing(caller), caller)
+    if (first === undefined) {
+      throw new GatewayError('unknown_model', 'No channel serves realtime transcription sessions.')
+    }
+    return new RoutedRequest('realtime', '', [first, ...others], this.health, this.budget, false)
   }
 
   transcriptionClass(channelId: string, model: string): ModelClass | undefined {
@@ -127,6 +126,17 @@ export class ChannelRouter extends ProviderRouter {
 
   models(caller: Caller): readonly ListedModel[] {
     return this.table.listed(caller)
+  }
+
+  /** Throws `unauthorized` where only channels that the caller's key is not for would serve it. */
+  private candidatesFor<C extends Capability>(
+    capability: C,
+    { own, callers }: Serving,
+    caller: Caller,
+  ): readonly Candidate<ProviderOf<C>>[] {
+    const usable = caller.bearer === undefined ? own : callers
+    if (usable.length === 0 && (own.length + callers.length > 0 || caller.bearer !== undefined)) throw keyNotAccepted()
+    return this.candidates(capability, usable)
   }
 
   private candidates<C extends Capability>(
@@ -160,17 +170,6 @@ const keyNotAccepted = (): GatewayError => new GatewayError('unauthorized', 'The
 const forbiddenModel = (model: string): GatewayError =>
   new GatewayError('forbidden_model', `This API key has no access to the model ${quoted(model)}.`, { param: 'model' })
 
-function noTranscriptionSession(model: string | undefined, row: ModelRow | undefined): GatewayError {
-  if (model === undefined) {
-    return new GatewayError('unknown_model', 'No channel serves realtime transcription sessions.')
-  }
-  const message =
-    row === undefined || servesTranscriptionSession(row.class)
-      ? `The model ${quoted(model)} does not exist or is not served here.`
-      : `The model ${quoted(model)} does not serve transcription sessions.`
-  return new GatewayError('unknown_model', message, { param: 'model' })
-}
-
 function unknownModel(
   capability: ModelCapability,
   model: string,
@@ -179,17 +178,17 @@ function unknownModel(
 ): GatewayError {
   const isOfOtherClass = row !== undefined && !classServes(row.class, capability)
   const hint =
-    isOfOtherClass && capability === 'realtime' && servesTranscriptionSession(row.class)
+    isOfOtherClass && capability === 'realtime' && classServes(row.class, 'realtime_transcription')
       ? " Open a transcription session with 'intent=transcription' in the query."
       : ''
   const problem = isOfOtherClass
-    ? `The model ${quoted(model)} does not serve ${capability} requests.${hint}`
+    ? `The model ${quoted(model)} does not serve ${capability.replace('_', ' ')} requests.${hint}`
     : `The model ${quoted(model)} does not exist or is not served here.`
   const guess = nearest === undefined ? '' : ` Did you mean ${quoted(nearest)}?`
   return new GatewayError('unknown_model', `${problem}${guess} ${OTHER_MODELS}`, { param: 'model' })
 }
 
-/** For whoever reads the refusal: where the served models stand, and what serves another. */
+/** Added to the refusal: where served models are listed, and which settings serve others. */
 const OTHER_MODELS =
   'GET /v1/models lists the models that are served. The operator serves others by channels[].models (a name, or a glob ' +
   'such as gpt-*) or a row in models of the configuration.'

@@ -1,5 +1,5 @@
 import type { ModelRow } from '../config/channel-schema.js'
-import { classServes, type ModelClass, servesTranscriptionSession } from '../config/model-classes.js'
+import { classServes, MODEL_CLASSES, type ModelCapability, type ModelClass } from '../config/model-classes.js'
 import { nearestName } from '../config/nearest-name.js'
 import type { GatewayConfig } from '../config/settings.js'
 import { type Caller, globMatcher } from '../core/caller.js'
@@ -101,7 +101,7 @@ const MAXIMUM_REMEMBERED = 1000
 const LONGEST_REMEMBERED = 256
 
 /** Who serves a model. */
-interface Serving {
+export interface Serving {
   readonly row: ModelRow | undefined
   /** For callers with a key of the gateway's own. */
   readonly own: readonly Channel[]
@@ -113,6 +113,9 @@ interface Serving {
 export class RoutingTable {
   readonly channels: readonly Channel[]
   private readonly catalogue: ModelCatalogue
+  /** Of the catalogue, and of models that only a channel names. */
+  private readonly rows: readonly ModelRow[]
+  private readonly names = new Map<Capability, readonly string[]>()
   private readonly remembered = new Map<Capability, Map<string, Serving>>()
   private rememberedCount = 0
   /** Access globs compiled once per caller of this configuration. */
@@ -124,6 +127,7 @@ export class RoutingTable {
   ) {
     this.channels = config.channels.map((channel) => new Channel(channel, registry.defaultModelClass(channel.provider)))
     this.catalogue = new ModelCatalogue(registry.models, config.models)
+    this.rows = [...this.catalogue.rows, ...this.rowsOfPlainGlobs()]
   }
 
   /** The channels that serve a model. Every call asks, so that what was found for a name is kept. */
@@ -141,23 +145,17 @@ export class RoutingTable {
   }
 
   /**
-   * The channels that open transcription sessions with a model; without one those that serve some model which transcribes and
-   * which the caller may use: of these the ones that serve conversations as well, where there are such, as only they are sure to
-   * have realtime sockets.
+   * The channels that open transcription sessions without a model: those that serve some model which transcribes and which the caller
+   * may use; of these the ones that serve conversations as well, where there are such, as only they are sure to have realtime sockets.
    */
-  transcribing(model: string | undefined, caller: Caller): Serving {
-    const able = this.channels.filter(({ provider }) => this.registry.find(provider).realtime !== undefined)
-    if (model !== undefined) {
-      const row = this.catalogue.find(model)
-      const serving = able.filter((channel) => channel.serves(model, row) && transcribes(channel, row))
-      return servingOf(row, serving)
-    }
-    const rows = [...this.catalogue.rows, ...this.rowsOfPlainGlobs()]
-    const usable = able.filter((channel) =>
-      rows.some((row) => transcribesByItself(row) && channel.serves(row.id, row) && this.mayUse(caller, row.id)),
+  transcribing(caller: Caller): Serving {
+    const usable = this.channels.filter(
+      (channel) =>
+        this.registry.find(channel.provider).realtime_transcription !== undefined &&
+        this.rows.some((row) => transcribes(row) && channel.serves(row.id, row) && this.mayUse(caller, row.id)),
     )
     const conversing = usable.filter((channel) =>
-      rows.some((row) => row.class === 'realtime' && channel.serves(row.id, row)),
+      this.rows.some((row) => row.class === 'realtime' && channel.serves(row.id, row)),
     )
     return servingOf(undefined, conversing.length > 0 ? conversing : usable)
   }
@@ -170,13 +168,12 @@ export class RoutingTable {
     const row = this.catalogue.find(model) ?? (isMapped ? this.catalogue.find(channel.upstreamModel(model)) : undefined)
     if (!isMapped && !channel.serves(model, row)) return undefined
     const modelClass = classOn(channel, row)
-    return servesTranscriptionSession(modelClass) ? modelClass : undefined
+    return classServes(modelClass, 'realtime_transcription') ? modelClass : undefined
   }
 
-  /** Whether some model for transcription sessions is open to the caller, wherever it is served. */
+  /** Whether some model that transcribes is open to the caller, wherever it is served. */
   mayTranscribe(caller: Caller): boolean {
-    const rows = [...this.catalogue.rows, ...this.rowsOfPlainGlobs()]
-    return rows.some((row) => transcribesByItself(row) && this.mayUse(caller, row.id))
+    return this.rows.some((row) => transcribes(row) && this.mayUse(caller, row.id))
   }
 
   mayUse({ models }: Caller, model: string): boolean {
@@ -190,27 +187,52 @@ export class RoutingTable {
 
   /** A model that was probably meant by a name that is not known; only of those that the caller may use. */
   nearest(capability: Capability, model: string, caller: Caller): string | undefined {
-    const rows = [...this.catalogue.rows, ...this.rowsOfPlainGlobs()]
-    const names = rows.filter((row) => classServes(row.class, capability)).map(({ id }) => id)
-    return nearestName(model, names, (name) => {
+    const isUsable = (name: string): boolean => {
       const { own, callers } = this.serving(capability, name)
       return (caller.bearer === undefined ? own : callers).length > 0 && this.mayUse(caller, name)
-    })
+    }
+    return nearestName(model, this.namesOf(capability), { isUsable })
+  }
+
+  private namesOf(capability: Capability): readonly string[] {
+    const known = this.names.get(capability)
+    if (known !== undefined) return known
+    const names = this.rows.filter((row) => classServes(row.class, capability)).map(({ id }) => id)
+    this.names.set(capability, names)
+    return names
   }
 
   /** Every model with a name that a caller may use, in the order of names. */
   listed(caller: Caller): readonly ListedModel[] {
-    const { catalogue, channels } = this
     const listed: ListedModel[] = []
-    for (const row of [...catalogue.rows, ...this.rowsOfPlainGlobs()]) {
-      const serving = channels.filter((channel) => this.isServed(channel, row.id, catalogue.find(row.id), caller))
-      if (serving.length === 0 || !this.mayUse(caller, row.id)) continue
-      const { id, class: modelClass, createdAt } = row
+    for (const { id, class: modelClass, createdAt } of this.rows) {
+      if (!this.mayUse(caller, id)) continue
+      const row = this.catalogue.find(id)
+      const serving = this.channels.filter(
+        (channel) =>
+          channel.serves(id, row) &&
+          acceptsCaller(channel, caller) &&
+          this.capabilitiesOn(channel, modelClass).length > 0,
+      )
+      if (serving.length === 0) continue
+      const capabilities = [...new Set(serving.flatMap((channel) => this.capabilitiesOn(channel, modelClass)))]
       const providers = [...new Set(serving.map(({ provider }) => provider))]
       const offer = this.offerOf(modelClass, serving)
-      listed.push({ id, class: modelClass, providers, offer, ...(createdAt === undefined ? {} : { createdAt }) })
+      listed.push({
+        id,
+        class: modelClass,
+        capabilities,
+        providers,
+        offer,
+        ...(createdAt === undefined ? {} : { createdAt }),
+      })
     }
     return listed.sort((a, b) => (a.id < b.id ? -1 : 1))
+  }
+
+  private capabilitiesOn({ provider }: Channel, modelClass: ModelClass): readonly ModelCapability[] {
+    const capabilities = this.registry.find(provider)
+    return MODEL_CLASSES[modelClass].filter((capability) => capabilities[capability] !== undefined)
   }
 
   /** Of all channels that serve it, as a client does not choose the channel; with the voices that a channel's options name. */
@@ -236,17 +258,6 @@ export class RoutingTable {
     return servingOf(row, able)
   }
 
-  private isServed(channel: Channel, model: string, row: ModelRow | undefined, caller: Caller): boolean {
-    const capabilities = this.registry.find(channel.provider)
-    const modelClass = classOn(channel, row)
-    const capable =
-      (Object.keys(capabilities) as Capability[]).some(
-        (capability) => capabilities[capability] !== undefined && classServes(modelClass, capability),
-      ) ||
-      (capabilities.realtime !== undefined && servesTranscriptionSession(modelClass))
-    return capable && channel.serves(model, row) && acceptsCaller(channel, caller)
-  }
-
   /** Models that only a channel's glob without a wildcard names. */
   private rowsOfPlainGlobs(): ModelRow[] {
     const { catalogue, channels } = this
@@ -261,12 +272,9 @@ export class RoutingTable {
   }
 }
 
-const transcribes = (channel: Channel, row: ModelRow | undefined): boolean =>
-  servesTranscriptionSession(classOn(channel, row))
-
-/** A model of conversations can stand in the query of such a session, and another one transcribes. */
-const transcribesByItself = ({ class: modelClass }: ModelRow): boolean =>
-  modelClass !== 'realtime' && servesTranscriptionSession(modelClass)
+/** Of itself: a model of conversations only stands in the query. */
+const transcribes = ({ class: modelClass }: ModelRow): boolean =>
+  modelClass !== 'realtime' && classServes(modelClass, 'realtime_transcription')
 
 const servingOf = (row: ModelRow | undefined, able: readonly Channel[]): Serving => ({
   row,

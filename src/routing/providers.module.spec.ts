@@ -101,7 +101,9 @@ describe('The providers of the gateway', () => {
   it('serve the models of their manifests to a module that imports nothing', async () => {
     const { router } = await started(channel('a'))
     const caller = { keyId: 'test' }
-    expect(router.models(caller)).toEqual([{ id: 'toy-1', class: 'chat', providers: ['toy'], offer: {} }])
+    expect(router.models(caller)).toEqual([
+      { id: 'toy-1', class: 'chat', capabilities: ['chat'], providers: ['toy'], offer: {} },
+    ])
     expect(router.route('chat', 'toy-1', caller).modelClass).toBe('chat')
     expect(() => router.route('chat', 'gpt-4o', caller)).toThrow('does not exist')
   })

@@ -70,6 +70,8 @@ export type DocumentRoute = Pick<Route<DocumentProvider>, 'attempt'>
 export interface ListedModel {
   readonly id: string
   readonly class: ModelClass
+  /** What its channels serve of what its class can be asked for. */
+  readonly capabilities: readonly ModelCapability[]
   readonly providers: readonly string[]
   /** The day on which it was published, `YYYY-MM-DD`; absent where that is not known. */
   readonly createdAt?: string
@@ -85,10 +87,10 @@ export interface ListedModel {
 export abstract class ProviderRouter {
   abstract route<C extends ModelCapability>(capability: C, model: string, caller: Caller): Route<ProviderOf<C>>
   /**
-   * The channels that can open a realtime transcription session: with a model those that serve it, without one those that
-   * serve a model for such sessions which the key may use. Throws as `route` does.
+   * The channels that open a transcription session whose model is named later, in its settings: they serve one that transcribes and
+   * that the key may use. Throws as `route` does.
    */
-  abstract transcriptionSession(model: string | undefined, caller: Caller): Route<RealtimeProvider>
+  abstract transcriptionWithoutModel(caller: Caller): Route<RealtimeProvider>
   /** Of a model that the settings of a session on the channel name; undefined where the channel does not transcribe by it. */
   abstract transcriptionClass(channelId: string, model: string): ModelClass | undefined
   /** Every video channel that accepts the caller, whatever the model, best first. Never throws. */

@@ -19,7 +19,7 @@ class OriginList {
   private readonly exact: ReadonlySet<string>
   private readonly patterns: readonly RegExp[]
 
-  constructor(readonly entries: readonly string[]) {
+  constructor(entries: readonly string[]) {
     this.exact = new Set(entries)
     this.patterns = entries.filter((entry) => entry !== ANY && entry.includes('*')).map(patternOf)
   }
@@ -50,50 +50,47 @@ const listedNames = (value: string | undefined): string | undefined =>
 export const isPreflight = ({ method, headers }: IncomingMessage): boolean =>
   method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined
 
-/** Which pages may read responses and open WebSockets, by `server.cors`. */
-export class CorsPolicy {
-  private list = new OriginList([])
+/** By the list of the settings, which are replaced as a whole when the configuration is loaded again. */
+const lists = new WeakMap<readonly string[], OriginList>()
 
-  constructor(private readonly settings: () => CorsSettings) {}
+/** Whether pages of the origin may read responses and open WebSockets. */
+export function allowsOrigin({ allowedOrigins }: CorsSettings, origin: string): boolean {
+  let list = lists.get(allowedOrigins)
+  if (list === undefined) lists.set(allowedOrigins, (list = new OriginList(allowedOrigins)))
+  return list.has(origin)
+}
 
-  allows(origin: string): boolean {
-    const { allowedOrigins } = this.settings()
-    // Settings are replaced as a whole when the configuration is loaded again.
-    if (this.list.entries !== allowedOrigins) this.list = new OriginList(allowedOrigins)
-    return this.list.has(origin)
-  }
+/** Headers of every response; `Vary` tells caches that they depend on the origin. */
+export function corsHeaders(settings: CorsSettings, origin: string | undefined): Headers {
+  if (settings.allowedOrigins.length === 0) return NO_HEADERS
+  if (origin === undefined || !allowsOrigin(settings, origin)) return { vary: 'Origin' }
+  const credentials = settings.allowCredentials ? { 'access-control-allow-credentials': 'true' } : undefined
+  return { [ALLOW_ORIGIN]: origin, vary: 'Origin', ...credentials }
+}
 
-  /** Of any response. Without an allowed origin there is nothing to read for a page, and caches learn that it depends on that. */
-  headersFor(origin: string | undefined): Headers {
-    const { allowedOrigins, allowCredentials } = this.settings()
-    if (allowedOrigins.length === 0) return NO_HEADERS
-    if (origin === undefined || !this.allows(origin)) return { vary: 'Origin' }
-    const credentials = allowCredentials ? { 'access-control-allow-credentials': 'true' } : undefined
-    return { [ALLOW_ORIGIN]: origin, vary: 'Origin', ...credentials }
-  }
+/** Why a preflight is refused. */
+export const preflightFault = (settings: CorsSettings, { headers }: IncomingMessage): GatewayError | undefined =>
+  allowsOrigin(settings, headers.origin ?? '') ? undefined : forbiddenOrigin()
 
-  /** Why a preflight is refused. */
-  preflightFault({ headers: { origin = '' } }: IncomingMessage): GatewayError | undefined {
-    return this.allows(origin) ? undefined : forbiddenOrigin()
-  }
-
-  /**
-   * Beside `headersFor`: the methods of the path where these are known, otherwise the one that is asked for, so that the page can
-   * read the 404; and every header that is asked for, as all of them may travel on.
-   */
-  preflightHeaders({ headers }: IncomingMessage, methods: readonly string[]): Headers {
-    const wanted = listedNames(headers['access-control-request-method']) ?? 'GET'
-    const names = listedNames(headers['access-control-request-headers'])
-    // Asked by browsers before a public page reaches a private address (Private Network Access): not for all pages there are.
-    const isToPrivate =
-      headers['access-control-request-private-network'] === 'true' && !this.settings().allowedOrigins.includes(ANY)
-    return {
-      vary: 'Origin, Access-Control-Request-Method, Access-Control-Request-Headers',
-      'access-control-allow-methods': methods.length > 0 ? methods.join(', ') : wanted,
-      'access-control-max-age': String(this.settings().maxAgeSeconds),
-      ...(names === undefined ? {} : { 'access-control-allow-headers': names }),
-      ...(isToPrivate ? { 'access-control-allow-private-network': 'true' } : {}),
-    }
+/**
+ * Beside `corsHeaders`: the methods of the path where these are known, otherwise the one that is asked for, so that the page can
+ * read the 404; and every header that is asked for, as all of them may travel on.
+ */
+export function preflightHeaders(
+  { allowedOrigins, maxAgeSeconds }: CorsSettings,
+  { headers }: IncomingMessage,
+  methods: readonly string[],
+): Headers {
+  const wanted = listedNames(headers['access-control-request-method']) ?? 'GET'
+  const names = listedNames(headers['access-control-request-headers'])
+  // Asked by browsers before a public page reaches a private address (Private Network Access): not for all pages there are.
+  const isToPrivate = headers['access-control-request-private-network'] === 'true' && !allowedOrigins.includes(ANY)
+  return {
+    vary: 'Origin, Access-Control-Request-Method, Access-Control-Request-Headers',
+    'access-control-allow-methods': methods.length > 0 ? methods.join(', ') : wanted,
+    'access-control-max-age': String(maxAgeSeconds),
+    ...(names === undefined ? {} : { 'access-control-allow-headers': names }),
+    ...(isToPrivate ? { 'access-control-allow-private-network': 'true' } : {}),
   }
 }
 

@@ -5,7 +5,7 @@ import { type ServerOptions, type WebSocket, WebSocketServer } from 'ws'
 import { ConfigStore } from '../config/config-store.js'
 import { GatewayError } from '../core/errors.js'
 import { findContext } from '../core/request-context.js'
-import { CorsPolicy, forbiddenOrigin, isOwnOrigin } from './cors.js'
+import { allowsOrigin, forbiddenOrigin, isOwnOrigin } from './cors.js'
 import { originForm, pathOf } from './request-target.js'
 import { writeExplainHeaders, type GatewayHttpAdapter } from './http-adapter.js'
 import { findUpgrade, type PendingUpgrade, type UpgradeResponse, type UpgradeHandler } from './upgrade.js'
@@ -16,15 +16,12 @@ import { findUpgrade, type PendingUpgrade, type UpgradeResponse, type UpgradeHan
  */
 @Injectable()
 export class OriginGuard implements CanActivate {
-  private readonly cors: CorsPolicy
-
-  constructor(store: ConfigStore) {
-    this.cors = new CorsPolicy(() => store.current.server.cors)
-  }
+  constructor(private readonly store: ConfigStore) {}
 
   canActivate(context: ExecutionContext): boolean {
     const { origin, host } = context.switchToHttp().getRequest<IncomingMessage>().headers
-    if (origin === undefined || isOwnOrigin(origin, host) || this.cors.allows(origin)) return true
+    const { cors } = this.store.current.server
+    if (origin === undefined || isOwnOrigin(origin, host) || allowsOrigin(cors, origin)) return true
     throw forbiddenOrigin()
   }
 }

@@ -1,12 +1,13 @@
 import { createHmac } from 'node:crypto'
 import { Inject, Injectable } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
+import { type Environment, environmentConfig } from '../config/environment.js'
 import { GatewayError } from '../core/errors.js'
 import type { RequestContext } from '../core/request-context.js'
 import { SafeFetchClient, refusalIn } from '../upstream/safe-fetch.js'
+import { isOwnMachine } from '../upstream/ssrf-guard.js'
 import type { CallbackDelivery, CallbackOutcome } from './callback.repository.js'
 import { Clock } from './background-work.js'
-import { LocalReceivers } from './local-receivers.js'
 
 const FIELD = 'callback_url'
 const MAXIMUM_CHARACTERS = 2048
@@ -16,6 +17,22 @@ const CONTROL_CHARACTER = /\p{Cc}/u
 
 /** Limit of a create's wait for name resolution. */
 const RESOLVE_MS = 2000
+
+/**
+ * Whether callbacks may go to this machine itself, at any port but those of other protocols: in a sandbox that only this
+ * machine can call. Its key is known to the world, so that anyone who reaches it could send to what listens here.
+ */
+@Injectable()
+export class LocalReceivers {
+  constructor(
+    private readonly store: ConfigStore,
+    @Inject(environmentConfig.KEY) private readonly environment: Pick<Environment, 'inSandbox'>,
+  ) {}
+
+  get areAllowed(): boolean {
+    return this.environment.inSandbox && isOwnMachine(this.store.current.server.host)
+  }
+}
 
 /**
  * Checks a `callback_url` when a task is created, so that a useless or hostile one is refused before the task costs anything.

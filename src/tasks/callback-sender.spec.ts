@@ -12,13 +12,13 @@ import { ConfigStore } from '../config/config-store.js'
 import { GatewayError } from '../core/errors.js'
 import { SafeFetchClient } from '../upstream/safe-fetch.js'
 import type { ResolveHost } from '../upstream/ssrf-guard.js'
-import { LocalReceivers } from './local-receivers.js'
 import {
   CallbackAddress,
   nextAttemptAtMs,
   readRetryAfterMs,
   webhookHeaders,
   type WebhookMessage,
+  LocalReceivers,
 } from './callback-attempt.js'
 
 const HOUR_MS = 3_600_000

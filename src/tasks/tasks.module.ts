@@ -3,7 +3,7 @@ import { AuthModule } from '../auth/auth.module.js'
 import { DatabaseModule } from '../storage/storage.module.js'
 import { HttpModule } from '../upstream/upstream.module.js'
 import { CallbackSender } from './callback-sender.js'
-import { CallbackAddress, CallbackAttempt } from './callback-attempt.js'
+import { CallbackAddress, CallbackAttempt, LocalReceivers } from './callback-attempt.js'
 import { KyselyCallbackRepository } from './callback.pg.js'
 import {
   CallbacksController,
@@ -12,7 +12,6 @@ import {
   UpstreamCallbacksService,
 } from './callbacks.controller.js'
 import { IdempotentReplays, TaskCreation, TaskIntents } from './create-task.js'
-import { LocalReceivers } from './local-receivers.js'
 import { TaskLoops, TaskPoller, TaskRetention } from './poller.js'
 import { TaskRecorder, TaskRefresher, TaskWatchers } from './task-updates.js'
 import { TaskMetrics, TaskWorkMetrics } from './task-metrics.js'

@@ -170,6 +170,9 @@ const loopback = blockList([['127.0.0.0', 8]], 'ipv4')
 export const isLoopbackAddress = (address: string): boolean =>
   isIPv4(address) ? loopback.check(address, 'ipv4') : address === '::1'
 
+/** Whether only programs of this machine reach what listens on the host. */
+export const isOwnMachine = (host: string): boolean => host === 'localhost' || isLoopbackAddress(host)
+
 /**
  * Judges a URL by its port and by the address it names itself, and hands over the test that every address of its host
  * must pass. `allow` holds the operator's exemptions; `mayBeLoopback` exempts what names this machine itself, not what

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { GatewayConfig } from '../config/settings.js'
 import { isOwnBearer, ownerOf, UNKNOWN_KEY_ID } from '../core/caller.js'
 import type { UsageClass, UsageKind } from '../core/endpoint.js'
-import { type ErrorKind, GatewayError } from '../core/errors.js'
+import { GatewayError, UPSTREAM_FAILURES } from '../core/errors.js'
 import { NO_KEY, type RequestContext, type Units, type Usage } from '../core/request-context.js'
 import {
   type CountedUnits,
@@ -162,12 +162,6 @@ function reasonOf(failure: unknown): string {
   const { code } = failure.details
   return code !== undefined && REASON.test(code) ? code : failure.kind
 }
-
-const UPSTREAM_FAILURES: ReadonlySet<ErrorKind> = new Set([
-  'upstream_failed',
-  'upstream_overloaded',
-  'upstream_timeout',
-])
 
 function outcomeWord(failure: unknown, { left, status }: RequestOutcome): UsageOutcome {
   if (left) return 'caller_left'

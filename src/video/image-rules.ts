@@ -122,9 +122,9 @@ const MAXIMUM_URL_CHARACTERS = 2_048
 
 const notEmpty = text({ allowBlank: false })
 
-/** `image`: a public URL, passed on unfetched, or raw Base64, judged by its length and its first bytes. */
 const IMAGE = described('A public URL, or raw Base64 without a data: prefix', notEmpty.schema)
 
+/** `image`: a public URL, passed on unfetched, or raw Base64, judged by its length and its first bytes. */
 export const image = shown(IMAGE, (value, path) => {
   const shape = notEmpty(value, path)
   if (shape !== undefined || typeof value !== 'string') return shape

@@ -131,11 +131,15 @@ const videoDocumentation = ({ name, kind, from, request }: KindWords) =>
   }) as const satisfies Readonly<Record<string, RouteDocumentation>>
 
 export const TEXT_DOCUMENTATION = videoDocumentation({
-  ...{ name: 'TextVideo', kind: 'text-to-video', from: 'a text' },
+  name: 'TextVideo',
+  kind: 'text-to-video',
+  from: 'a text',
   request: schemaOf(TextVideoDto, 'TextVideoRequest', 'A video to be made from a text'),
 })
 
 export const MULTI_IMAGE_DOCUMENTATION = videoDocumentation({
-  ...{ name: 'MultiImageVideo', kind: 'multi-image', from: 'several reference images' },
+  name: 'MultiImageVideo',
+  kind: 'multi-image',
+  from: 'several reference images',
   request: schemaOf(MultiImageVideoDto, 'MultiImageVideoRequest', 'A video to be made from images'),
 })

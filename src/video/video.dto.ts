@@ -114,8 +114,10 @@ const duration = (title: string, allowed: readonly string[]): FieldRule => {
 
 const EXTERNAL_TASK_ID = /^[A-Za-z0-9_.:-]{1,128}$/
 
+const anyText = text()
+
 const externalTaskId = shown({ ...TEXT, pattern: EXTERNAL_TASK_ID.source }, (value, path) => {
-  const shape = text()(value, path)
+  const shape = anyText(value, path)
   if (shape !== undefined || typeof value !== 'string' || EXTERNAL_TASK_ID.test(value)) return shape
   return fieldError(
     path,

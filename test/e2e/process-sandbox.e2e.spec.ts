@@ -96,21 +96,23 @@ describe('A receiver on this machine', () => {
     readonly body: string
   }
 
-  /** The first callback that comes to a server on loopback. */
+  /** What comes to a server on loopback, and the first callback among it. */
   async function receiver() {
+    const paths: string[] = []
     let received!: (callback: Received) => void
     const first = new Promise<Received>((resolve) => {
       received = resolve
     })
     const server = await listenOnLoopback(
       createServer((request, response) => {
+        paths.push(request.url ?? '')
         void text(request).then((body) => {
           received({ headers: request.headers as Record<string, string>, body })
           response.end()
         })
       }),
     )
-    return { first, server, url: `http://127.0.0.1:${server.port}/own` }
+    return { first, paths, server, url: `http://127.0.0.1:${server.port}/own` }
   }
 
   it('gets the callbacks of the sandbox, which a library verifies with the secret that is printed', async () => {
@@ -140,6 +142,7 @@ describe('A receiver on this machine', () => {
       const body = JSON.stringify({ url: own.url })
       const document = await sendRaw(local, { path: '/v1/document/parse', body, headers })
       expect([document.status, document.text]).toEqual([400, expect.stringContaining("Invalid 'url'")])
+      expect(own.paths).toEqual([])
     } finally {
       await own.server.close()
     }

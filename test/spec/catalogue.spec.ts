@@ -2,8 +2,6 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
 import { PROVIDERS } from '../../src/app/providers.js'
 import type { ModelClass } from '../../src/config/model-classes.js'
-import { M1_MODELS } from '../../src/providers/m1/m1-models.js'
-import { P1_MODELS } from '../../src/providers/p1/p1-models.js'
 import { builtInModels } from '../../src/routing/channel.js'
 
 const rows = new Map(builtInModels(PROVIDERS).map((row) => [row.id, row]))
@@ -84,12 +82,5 @@ describe('The catalogue', () => {
       const ids = Object.values(models).flatMap((ofClass) => Object.keys(ofClass))
       expect(reasoningModels.filter((id) => !ids.includes(id))).toEqual([])
     }
-  })
-
-  it('lists the ids of P1 and M1 once each', () => {
-    const ids = [P1_MODELS, M1_MODELS].flatMap((models) =>
-      Object.values(models).flatMap((ofClass) => Object.keys(ofClass)),
-    )
-    expect(new Set(ids).size).toBe(ids.length)
   })
 })

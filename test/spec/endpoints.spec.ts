@@ -8,7 +8,7 @@ import type { Application } from 'express'
 import { createApplication } from '../../src/app/create-app.js'
 import { billable, ENDPOINTS } from '../../src/app/capabilities.js'
 import { openApiDocument } from '../../src/app/openapi.js'
-import { classServes, MODEL_CLASS_NAMES, servesTranscriptionSession } from '../../src/config/model-classes.js'
+import { classServes, MODEL_CLASS_NAMES } from '../../src/config/model-classes.js'
 import { type Dialect, dialectsOf, type EndpointSpec } from '../../src/core/endpoint.js'
 import { createLogging } from '../../src/observability/logger.js'
 import { routesOf } from '../../src/observability/routes.js'
@@ -156,7 +156,8 @@ describe('The page of endpoints', () => {
 describe('Every class of models', () => {
   it.each(MODEL_CLASS_NAMES)('is named, or priced, by an endpoint that is billed: %s', (modelClass) => {
     const serves = (capability: string): boolean =>
-      classServes(modelClass, capability) || (capability === 'realtime' && servesTranscriptionSession(modelClass))
+      classServes(modelClass, capability) ||
+      (capability === 'realtime' && classServes(modelClass, 'realtime_transcription'))
     const billed = ENDPOINTS.endpoints.filter(
       ({ billing, capability }) => billing !== 'none' && (serves(capability) || billing.usageClass === modelClass),
     )

@@ -123,6 +123,7 @@ const P1: ProviderCapabilities = {
   translation: { translate: unused },
   chat: { respond: unused },
   realtime: { open: unused },
+  realtime_transcription: { open: unused },
 }
 const P2: ProviderCapabilities = { speech: { speak: unused } }
 const P4: ProviderCapabilities = { transcription: { transcribe: unused }, translation: { translate: unused } }

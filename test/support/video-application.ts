@@ -94,7 +94,7 @@ class StandInRouter extends ProviderRouter {
     return this.channels
   }
 
-  transcriptionSession = absent
+  transcriptionWithoutModel = absent
   transcriptionClass = absent
   imageChannels = absent
   document = absent

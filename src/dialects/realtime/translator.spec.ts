@@ -531,14 +531,12 @@ describe('A transcription session', () => {
   it.each(['created', 'updated'])('of a beta upstream is %s for a client of GA as a session of that type', (what) => {
     const session = new TranslatedSession(ClientDialect.of('ga'), 'beta')
     const event = { type: `transcription_session.${what}`, event_id: 'e', session: BETA_SESSION }
-    const { client_secret, ...audioSession } = BETA_SESSION
     const [heard, ...others] = session.hear(event)
     expect(others).toEqual([])
     expect(heard).toMatchObject({ type: `session.${what}`, event_id: 'e', session: GA_SESSION })
-    expect(Object.keys(member(heard, 'session'))).not.toEqual(
-      expect.arrayContaining(Object.keys(audioSession).slice(3, 7)),
-    )
-    expect(client_secret).toBeNull()
+    const ofBeta = Object.keys(BETA_SESSION).filter((name) => !Object.hasOwn(GA_SESSION, name))
+    expect(ofBeta.length).toBeGreaterThan(3)
+    for (const name of ofBeta) expect(member(heard, 'session')).not.toHaveProperty(name)
   })
 
   it.each(['ga', 'beta'] as const)('of a %s upstream begins in both dialects for a client of neither', (upstream) => {

@@ -43,7 +43,7 @@ export const M1_MODELS: ModelsByClass = {
   },
 }
 
-/** Those that think before they answer when nobody has asked for it. */
+/** Models that think by default. */
 export const M1_REASONING_MODELS: readonly string[] = [
   'claude-fable-5',
   'claude-mythos-5',

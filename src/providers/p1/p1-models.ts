@@ -144,7 +144,7 @@ export const P1_MODELS: ModelsByClass = {
   },
 }
 
-/** Those that think before they answer when nobody has said how much. */
+/** Models that think by default. */
 export const P1_REASONING_MODELS: readonly string[] = [
   'o1-preview',
   'o1-preview-2024-09-12',

@@ -1,7 +1,7 @@
 import { keyCredentials } from '../../config/channel-schema.js'
 import { oneOf, settings } from '../../config/value-types.js'
 import { CLASS_FORMATS } from '../../config/model-classes.js'
-import { AUDIO_FORMAT_NAMES } from '../../dialects/speech-formats.js'
+import { AUDIO_FORMAT_NAMES, CHAT_AUDIO_FORMATS } from '../../dialects/speech-formats.js'
 import type { ProviderManifest } from '../contract.js'
 import { P1ChatProvider } from './p1-chat.js'
 import { P1_MODELS, P1_REASONING_MODELS } from './p1-models.js'
@@ -29,6 +29,7 @@ export const P1_MANIFEST: ProviderManifest = {
     translation: P1TranscriptionProvider,
     chat: P1ChatProvider,
     realtime: P1RealtimeProvider,
+    realtime_transcription: P1RealtimeProvider,
   },
   defaultModelClass: 'chat',
   offers: {
@@ -37,7 +38,7 @@ export const P1_MANIFEST: ProviderManifest = {
     'stt-standard': { formats: CLASS_FORMATS['stt-standard'] },
     'stt-generation': { formats: CLASS_FORMATS['stt-generation'] },
     'stt-diarize': { formats: CLASS_FORMATS['stt-diarize'] },
-    'chat-audio': { voices: SPOKEN_VOICES, formats: ['wav', 'aac', 'mp3', 'flac', 'opus', 'pcm16'] },
+    'chat-audio': { voices: SPOKEN_VOICES, formats: CHAT_AUDIO_FORMATS },
     realtime: { voices: SPOKEN_VOICES, formats: ['pcm16', 'g711_ulaw', 'g711_alaw'] },
   },
   reasoningModels: P1_REASONING_MODELS,

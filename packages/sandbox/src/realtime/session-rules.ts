@@ -184,6 +184,16 @@ export const gaResponse = objectOf({
   input: listOf(anything),
 })
 
+const GA_TURN_DETECTION = {
+  type: 'server_vad',
+  threshold: 0.5,
+  prefix_padding_ms: 300,
+  silence_duration_ms: 200,
+  idle_timeout_ms: null,
+}
+
+const GA_INPUT = { format: { type: 'audio/pcm', rate: 24_000 }, transcription: null, noise_reduction: null }
+
 /** Everything of the session but `id`, `model` and `expires_at`. */
 export const gaDefaults = {
   output_modalities: ['audio'],
@@ -195,20 +205,7 @@ export const gaDefaults = {
   truncation: 'auto',
   prompt: null,
   audio: {
-    input: {
-      format: { type: 'audio/pcm', rate: 24_000 },
-      transcription: null,
-      noise_reduction: null,
-      turn_detection: {
-        type: 'server_vad',
-        threshold: 0.5,
-        prefix_padding_ms: 300,
-        silence_duration_ms: 200,
-        idle_timeout_ms: null,
-        create_response: true,
-        interrupt_response: true,
-      },
-    },
+    input: { ...GA_INPUT, turn_detection: { ...GA_TURN_DETECTION, create_response: true, interrupt_response: true } },
     output: { format: { type: 'audio/pcm', rate: 24_000 }, voice: 'alloy', speed: 1 },
   },
   include: null,
@@ -216,19 +213,6 @@ export const gaDefaults = {
 
 /** Everything of a transcription session but `id` and `expires_at`. */
 export const gaTranscriptionDefaults = {
-  audio: {
-    input: {
-      format: { type: 'audio/pcm', rate: 24_000 },
-      transcription: null,
-      noise_reduction: null,
-      turn_detection: {
-        type: 'server_vad',
-        threshold: 0.5,
-        prefix_padding_ms: 300,
-        silence_duration_ms: 200,
-        idle_timeout_ms: null,
-      },
-    },
-  },
+  audio: { input: { ...GA_INPUT, turn_detection: GA_TURN_DETECTION } },
   include: null,
 }
