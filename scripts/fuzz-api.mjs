@@ -15,12 +15,10 @@ if (!/^\d+$/.test(values.seed)) throw new Error('--seed takes a whole number.')
 /** What the operations that read what no schema can judge answer with beside what positive_data_acceptance expects. */
 const JUDGED = 'checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 401, 403, 404, 409, 415, 422, 429]'
 /**
- * From the eleventh wrong admin key of a minute on, all wrong ones are answered with 429 instead of 401, whatever they ask for;
- * ignored_auth knows no statuses but 401 and 403, and missing_required_header, of Authorization, none but 401. No other header is
- * required here; test/e2e/admin.e2e.spec.ts sends these routes no key and wrong ones.
+ * From the eleventh wrong admin key of a minute on, all wrong ones are answered with 429 instead of 401, whatever they ask for, and
+ * ignored_auth knows no statuses but 401 and 403.
  */
-const GUARDED = `checks.ignored_auth.enabled = false
-checks.missing_required_header.enabled = false`
+const GUARDED = 'checks.ignored_auth.enabled = false'
 
 /**
  * All checks are on. What follows are the answers that the gateway gives on purpose and that a check does not expect, for the

@@ -33,14 +33,14 @@ export class AdminAccess {
 
   /**
    * Returns the fingerprint of the admin key in the headers. Throws `key_missing`, `key_malformed` or `unauthorized`, and
-   * after ten of these within a minute `rate_limited` instead; the right key is always admitted, so that wrong keys never lock the
-   * operator out.
+   * after ten of the latter two within a minute `rate_limited` instead: a request without a key guesses none. The right key is
+   * always admitted, so that wrong keys never lock the operator out.
    */
   authorize(headers: IncomingHttpHeaders): string {
     try {
       return this.check(readKey(headers, false))
     } catch (error) {
-      this.countWrong()
+      if (!(error instanceof GatewayError && error.kind === 'key_missing')) this.countWrong()
       throw error
     }
   }
