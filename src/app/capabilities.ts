@@ -5,6 +5,7 @@ import { ChatModule } from '../chat/chat.module.js'
 import { classServes } from '../config/model-classes.js'
 import { type EndpointSpec, EndpointTable } from '../core/endpoint.js'
 import { DocumentModule } from '../document/document.module.js'
+import { EmbeddingsModule } from '../embeddings/embeddings.module.js'
 import { ImageModule } from '../image/image.module.js'
 import { MessagesModule } from '../messages/messages.module.js'
 import { ModelsModule } from '../models/models.module.js'
@@ -18,6 +19,7 @@ type CapabilityModule = Type<object> & { readonly endpoints: readonly EndpointSp
 export const CAPABILITIES: readonly CapabilityModule[] = [
   ChatModule,
   MessagesModule,
+  EmbeddingsModule,
   AudioModule,
   RealtimeModule,
   VideoModule,

@@ -10,6 +10,7 @@ export const DESCRIPTION =
 export const TAGS = [
   { name: 'chat', description: 'Chat completions' },
   { name: 'messages', description: 'Messages-style chat' },
+  { name: 'embeddings', description: 'Vectors of texts' },
   { name: 'audio', description: 'Speech, transcription and translation' },
   { name: 'realtime', description: 'Realtime voice conversations; asyncapi.yaml describes their events' },
   { name: 'video', description: 'Video tasks and the callbacks about them' },

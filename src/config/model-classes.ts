@@ -12,6 +12,7 @@ export const MODEL_CLASSES = {
   chat: ['chat'],
   'chat-audio': ['chat'],
   messages: ['messages'],
+  embedding: ['embeddings'],
   // Stands in the query of a transcription session, in which another model transcribes.
   realtime: ['realtime', 'realtime_transcription'],
   video: ['video'],

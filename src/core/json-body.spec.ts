@@ -220,8 +220,11 @@ describe('A JSON body', () => {
 
   const valuesIn = (text: string, source?: 'upstream'): number => {
     let counted = 0
-    JsonBody.parse(Buffer.from(text), source, (values) => {
-      counted = values
+    JsonBody.parse(Buffer.from(text), {
+      ...(source === undefined ? {} : { source }),
+      beforeParsing: (values) => {
+        counted = values
+      },
     })
     return counted
   }
@@ -236,6 +239,12 @@ describe('A JSON body', () => {
     // With the object, the list and the zero.
     expect(valuesIn(body(65_533))).toBe(65_536)
     expect(refusalOf(body(65_534))).toMatchObject({ details: { code: 'json_too_many_values' } })
+  })
+
+  it('may have more where its endpoint says so', () => {
+    const body = Buffer.from('{"a":[0,0,0]}')
+    expect(JsonBody.parse(body, { maximumValues: 5 }).fields).toEqual({ a: [0, 0, 0] })
+    expect(() => JsonBody.parse(body, { maximumValues: 4 })).toThrow('more than 4 values')
   })
 
   it('tells how many values it holds before it is parsed', () => {
@@ -255,7 +264,7 @@ describe('A JSON body', () => {
     const refuse = (): never => {
       throw new Error('no room')
     }
-    expect(() => JsonBody.parse(Buffer.from('{"a":'), 'caller', refuse)).toThrow('no room')
+    expect(() => JsonBody.parse(Buffer.from('{"a":'), { beforeParsing: refuse })).toThrow('no room')
   })
 
   it('of an upstream may have any number of values', () => {
@@ -296,7 +305,7 @@ describe('A JSON body', () => {
 
   it('of an upstream may repeat a key below the top level: its last value counts', () => {
     const bytes = Buffer.from('{"a":{"model":1,"model":2}}')
-    expect(JsonBody.parse(bytes, 'upstream').fields).toEqual({ a: { model: 2 } })
+    expect(JsonBody.parse(bytes, { source: 'upstream' }).fields).toEqual({ a: { model: 2 } })
   })
 
   it('names a key that stands twice in at most 64 characters, however long the caller made it', () => {

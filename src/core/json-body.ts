@@ -27,11 +27,14 @@ const FORBIDDEN_LENGTHS: ReadonlySet<number> = new Set([...FORBIDDEN_KEYS].map((
  * One pass over the bytes of a JSON object: where its top-level members stand, so that a value can be replaced without
  * rebuilding the rest. Refuses (`invalid_request`) what a parser would quietly accept: more than 64 levels, keys that reach a
  * prototype, and a key that its object has already (what was authorised must be what is sent), below the top level only in
- * bytes of a `caller`, of whom more than 65,536 values are refused, too. It does not judge syntax: text that is not JSON yields some spans or none, and the parser that runs next
+ * bytes of a `caller`, of whom more than `maximumValues` are refused, too. It does not judge syntax: text that is not JSON yields some spans or none, and the parser that runs next
  * refuses it.
  */
-export function scanJsonObject(bytes: Buffer, source: JsonSource = 'caller'): JsonScan {
-  const maximumValues = source === 'caller' ? MAXIMUM_JSON_VALUES : Number.POSITIVE_INFINITY
+export function scanJsonObject(
+  bytes: Buffer,
+  source: JsonSource = 'caller',
+  maximumValues = limitOf(source),
+): JsonScan {
   let values = 1
   const members = new Map<string, MemberSpan>()
   const nested = source === 'caller' ? new NestedKeys(bytes) : undefined
@@ -66,13 +69,13 @@ export function scanJsonObject(bytes: Buffer, source: JsonSource = 'caller'): Js
       if (++depth > MAXIMUM_JSON_DEPTH) throw tooDeep()
       const first = bytes[afterSpace(bytes, position + 1)]
       const isEmpty = first === CLOSE_BRACE || first === CLOSE_BRACKET
-      if (!isEmpty && ++values > maximumValues) throw tooManyValues()
+      if (!isEmpty && ++values > maximumValues) throw tooManyValues(maximumValues)
       nested?.open(depth)
     } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
       if (depth === 1) closeMember(position)
       depth--
     } else if (byte === COMMA) {
-      if (++values > maximumValues) throw tooManyValues()
+      if (++values > maximumValues) throw tooManyValues(maximumValues)
       if (depth === 1) closeMember(position)
     }
   }
@@ -88,6 +91,8 @@ interface JsonScan {
 
 /** Whose JSON it is: a caller's is checked by the gateway and read by an upstream, which may read it otherwise. */
 type JsonSource = 'caller' | 'upstream'
+
+const limitOf = (source: JsonSource): number => (source === 'caller' ? MAXIMUM_JSON_VALUES : Number.POSITIVE_INFINITY)
 
 /** Keys of one object that are compared one by one; more are looked up. */
 const COMPARED_KEYS = 16
@@ -183,8 +188,8 @@ const tooDeep = (): GatewayError =>
     code: 'json_too_deep',
   })
 
-const tooManyValues = (): GatewayError =>
-  new GatewayError('invalid_request', `The request body holds more than ${MAXIMUM_JSON_VALUES} values.`, {
+const tooManyValues = (maximumValues: number): GatewayError =>
+  new GatewayError('invalid_request', `The request body holds more than ${maximumValues} values.`, {
     code: 'json_too_many_values',
   })
 
@@ -196,6 +201,14 @@ export interface ModelFields {
   readonly model: string
 }
 
+interface JsonParsing {
+  readonly source?: JsonSource
+  /** Values at all levels. */
+  readonly maximumValues?: number | undefined
+  /** Told how many values there are; may throw. */
+  readonly beforeParsing?: (values: number) => void
+}
+
 /** A caller's JSON object: the received bytes, which are relayed, and their parsed form for checks. */
 export class JsonBody<Fields extends object = Record<string, unknown>> {
   private constructor(
@@ -204,13 +217,10 @@ export class JsonBody<Fields extends object = Record<string, unknown>> {
     private readonly scan: JsonScan,
   ) {}
 
-  /**
-   * Throws `invalid_request` for anything but one well-formed UTF-8 JSON object within the gateway's JSON rules. `beforeParsing` is
-   * told how many values it holds, those within others included, and may throw.
-   */
-  static parse(bytes: Buffer, source: JsonSource = 'caller', beforeParsing?: (values: number) => void): JsonBody {
+  /** Throws `invalid_request` for anything but one well-formed UTF-8 JSON object within the gateway's JSON rules. */
+  static parse(bytes: Buffer, { source, maximumValues, beforeParsing }: JsonParsing = {}): JsonBody {
     if (!isUtf8(bytes)) throw new GatewayError('invalid_request', 'The request body is not valid UTF-8.', INVALID_JSON)
-    const scan = scanJsonObject(bytes, source)
+    const scan = scanJsonObject(bytes, source, maximumValues)
     beforeParsing?.(scan.values)
     return new JsonBody(bytes, parseObject(bytes), scan)
   }

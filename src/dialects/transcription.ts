@@ -108,7 +108,7 @@ function withUsage(answer: ProviderResponse, bytes: Buffer, estimate: TokenEstim
 /** Undefined for a response outside the JSON rules for request bodies: a paid transcript is not refused for its usage. */
 function edited(bytes: Buffer, usage: string): Buffer | undefined {
   try {
-    return JsonBody.parse(bytes, 'upstream').edited({ usage })
+    return JsonBody.parse(bytes, { source: 'upstream' }).edited({ usage })
   } catch {
     return undefined
   }

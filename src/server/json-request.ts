@@ -32,6 +32,14 @@ export interface JsonBodyRequest<Dto extends object> {
   readonly call: RequestContext
 }
 
+/** What the bodies of an endpoint have that others do not. */
+interface JsonBodyRules {
+  /** Large, checked by the DTO and not read afterwards: only their bytes stay in memory. */
+  readonly droppedFields?: readonly string[]
+  /** Values at all levels; absent = the gateway's limit (`MAXIMUM_JSON_VALUES`). */
+  readonly maximumValues?: number | undefined
+}
+
 /** An endpoint whose body is JSON. */
 type JsonEndpoint = { readonly bodyLimit: 'jsonBodyBytes' | 'imageBodyBytes' }
 
@@ -40,7 +48,7 @@ const BODY_TIMEOUTS_MS = { jsonBodyBytes: JSON_BODY_TIMEOUT_MS, imageBodyBytes: 
 function jsonBodyPipe<Dto extends object>(
   bodyLimit: JsonEndpoint['bodyLimit'],
   dto: Type<Dto>,
-  droppedFields: readonly string[],
+  { droppedFields = [], maximumValues }: JsonBodyRules,
 ): Type<PipeTransform<Exchange, Promise<JsonBodyRequest<Dto>>>> {
   const timeoutMs = BODY_TIMEOUTS_MS[bodyLimit]
   const droppedValues = Object.fromEntries(droppedFields.map((name) => [name, undefined]))
@@ -57,8 +65,11 @@ function jsonBodyPipe<Dto extends object>(
       assertReadable(request, maximumBytes)
       const call = contextOf(request)
       const read = readBody(request, response, { maximumBytes, timeoutMs })
-      const body = JsonBody.parse(Buffer.isBuffer(read) ? read : await received(read, call), 'caller', (values) => {
-        if (values > FREE_VALUES && call.memory?.take(values * VALUE_BYTES) === false) throw memoryFull()
+      const body = JsonBody.parse(Buffer.isBuffer(read) ? read : await received(read, call), {
+        maximumValues,
+        beforeParsing: (values) => {
+          if (values > FREE_VALUES && call.memory?.take(values * VALUE_BYTES) === false) throw memoryFull()
+        },
       })
       const fields = this.check.accepts(body.fields) ? (body.fields as Dto) : await this.check.assert(body.fields)
       return { body: body.as(droppedFields.length === 0 ? fields : { ...fields, ...droppedValues }), call }
@@ -80,16 +91,13 @@ async function received(arriving: Promise<Buffer>, call: RequestContext): Promis
   return bytes
 }
 
-/**
- * A controller's JSON body: read within the endpoint's limit, checked against the DTO, kept as the caller's bytes.
- * `droppedFields` are large, checked by the DTO and not read afterwards: only their bytes stay in memory.
- */
+/** A controller's JSON body: read within the endpoint's limit, checked against the DTO, kept as the caller's bytes. */
 export function JsonRequest(
   { bodyLimit }: JsonEndpoint,
   dto: Type<object>,
-  droppedFields: readonly string[] = [],
+  rules: JsonBodyRules = {},
 ): ParameterDecorator {
-  return HttpExchange(jsonBodyPipe(bodyLimit, dto, droppedFields))
+  return HttpExchange(jsonBodyPipe(bodyLimit, dto, rules))
 }
 
 /** The call itself: who asks, since when, and whether they are still there. */

@@ -39,7 +39,7 @@ describe('a path without a route', () => {
     ['/v1/responses', 'Use /v1/chat/completions.'],
     ['/v1/responses/resp_1/input_items', 'Use /v1/chat/completions.'],
     ['/responses', 'Use /v1/chat/completions.'],
-    ['/v1/v1/embeddings', 'is not served here. See docs/providers.md'],
+    ['/v1/v1/moderations', 'is not served here. See docs/providers.md'],
     ['/v1/realtime/client_secrets', 'Open a WebSocket to /v1/realtime'],
     ['/openai/deployments/gpt-4o/chat/completions', 'Use the base URL of this gateway'],
     ['/v1beta/models/gemini-pro:generateContent', 'is not served here.'],

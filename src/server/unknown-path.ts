@@ -9,7 +9,6 @@ export const NOT_SERVED: Readonly<Record<string, string>> = {
   '/v1/completions': 'Use /v1/chat/completions.',
   '/v1/complete': 'Use /v1/messages.',
   '/v1/messages/batches': '',
-  '/v1/embeddings': '',
   '/v1/rerank': '',
   '/v1/moderations': '',
   '/v1/images': '',

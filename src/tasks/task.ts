@@ -79,7 +79,7 @@ export function failedObject(task: Task, reason: string, nowMs: number): string 
   const failure = { task_status: '"failed"', task_status_msg: JSON.stringify(reason), updated_at: String(nowMs) }
   if (task.object === undefined) return newObject(task, failure)
   try {
-    return JsonBody.parse(Buffer.from(task.object), 'upstream').edited(failure).toString()
+    return JsonBody.parse(Buffer.from(task.object), { source: 'upstream' }).edited(failure).toString()
   } catch {
     // An object that cannot be edited must not keep the task from ending.
     return newObject(task, failure)

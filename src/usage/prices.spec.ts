@@ -98,6 +98,7 @@ describe('The example’s price table', () => {
     chat: [TOKENS],
     'chat-audio': [AUDIO_TOKENS],
     messages: [{ ...TOKENS, cacheWriteTokens: 3, cacheWriteHourTokens: 1 }],
+    embedding: [{ promptTokens: 9 }],
     realtime: [AUDIO_TOKENS],
     video: [{ videos: 1 }],
     image: [{ images: 1 }],

@@ -55,7 +55,7 @@ export class MultiImageVideoController {
 
   @Endpoint(MULTI_IMAGE_CREATE)
   create(
-    @JsonRequest(MULTI_IMAGE_CREATE, MultiImageVideoDto, ['image_list'])
+    @JsonRequest(MULTI_IMAGE_CREATE, MultiImageVideoDto, { droppedFields: ['image_list'] })
     { body, call }: JsonBodyRequest<MultiImageVideoDto>,
     @Headers('idempotency-key') idempotencyKey: string | undefined,
   ): Promise<ProviderResponse> {

@@ -59,13 +59,13 @@ const COSTS: readonly { readonly name: string; readonly files: number; readonly 
       {
         file: 'src/config/model-classes.ts',
         before: "  messages: ['messages'],\n",
-        entry: "  embedding: ['embeddings'],\n",
+        entry: "  moderation: ['moderations'],\n",
       },
       {
         file: 'src/app/capabilities.ts',
         before: '  ModelsModule,\n',
-        entry: '  EmbeddingsModule,\n',
-        imported: "import { EmbeddingsModule } from '../embeddings/embeddings.module.js'",
+        entry: '  ModerationsModule,\n',
+        imported: "import { ModerationsModule } from '../moderations/moderations.module.js'",
       },
     ],
   },
@@ -76,10 +76,10 @@ const COSTS: readonly { readonly name: string; readonly files: number; readonly 
       {
         file: 'src/providers/toy/toy-chat.ts',
         before: ' chat: ToyChatProvider }',
-        entry: ' embeddings: ToyEmbeddingsProvider,',
-        imported: "import { ToyEmbeddingsProvider } from './toy-embeddings.js'",
+        entry: ' moderations: ToyModerationsProvider,',
+        imported: "import { ToyModerationsProvider } from './toy-moderations.js'",
       },
-      { file: 'src/providers/toy/toy-chat.ts', before: " chat: ['toy-1'] }", entry: " embedding: ['toy-vectors']," },
+      { file: 'src/providers/toy/toy-chat.ts', before: " chat: ['toy-1'] }", entry: " moderation: ['toy-moderator']," },
     ],
   },
 ]
@@ -135,7 +135,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, seen: 
   }
   const answers: Readonly<Record<string, object>> = {
     '/toy/chat': { id: 'toy', object: 'chat.completion', choices: [], usage },
-    '/toy/embeddings': { object: 'list', data: [], usage: { prompt_tokens: 4, total_tokens: 4 } },
+    '/toy/moderations': { object: 'list', data: [], usage: { prompt_tokens: 4, total_tokens: 4 } },
     '/squawk': { repeat: body['hear'] },
   }
   response.writeHead(200, { 'content-type': 'application/json' })
@@ -254,16 +254,16 @@ describe('The cost of a change', () => {
   })
 
   it('of an endpoint gives one that is served, checked and documented', async () => {
-    const served = await post('/v1/embeddings', { model: 'toy-vectors', input: 'Hello' })
+    const served = await post('/v1/moderations', { model: 'toy-moderator', input: 'Hello' })
     expect([served.status, JSON.parse(served.text)]).toMatchObject([200, { object: 'list' }])
-    const refused = await post('/v1/embeddings', { model: 'toy-vectors' })
+    const refused = await post('/v1/moderations', { model: 'toy-moderator' })
     expect([refused.status, JSON.parse(refused.text)]).toMatchObject([400, { error: { param: 'input' } }])
     expect(await get('/docs/openapi.json')).toMatchObject({
-      paths: { '/v1/embeddings': { post: { operationId: 'createEmbeddings', tags: ['embeddings'] } } },
-      components: { schemas: { EmbeddingsRequest: { required: ['model', 'input'] } } },
+      paths: { '/v1/moderations': { post: { operationId: 'createModerations', tags: ['moderations'] } } },
+      components: { schemas: { ModerationsRequest: { required: ['model', 'input'] } } },
     })
     expect(await get('/v1/models')).toMatchObject({
-      data: expect.arrayContaining([expect.objectContaining({ id: 'toy-vectors' })]),
+      data: expect.arrayContaining([expect.objectContaining({ id: 'toy-moderator' })]),
     })
   })
 
@@ -275,10 +275,10 @@ describe('The cost of a change', () => {
     { what: 'parrot-1', path: CHAT, body: { model: 'parrot-1', messages }, of: ['chat', 'parrot'], cost: '13' },
     { what: 'its stream', path: CHAT, body: { model: 'parrot-1', ...STREAMED }, of: ['chat', 'parrot'], cost: '13' },
     {
-      what: 'toy-vectors',
-      path: '/v1/embeddings',
-      body: { model: 'toy-vectors', input: 'Hello' },
-      of: ['embedding', 'toy'],
+      what: 'toy-moderator',
+      path: '/v1/moderations',
+      body: { model: 'toy-moderator', input: 'Hello' },
+      of: ['moderation', 'toy'],
       cost: '4',
     },
   ])('includes billing and measuring: $what', async ({ path, body, of: [usageClass, channel], cost }) => {

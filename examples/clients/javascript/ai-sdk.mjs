@@ -20,7 +20,7 @@ const models = [openai.chat('gpt-4o-mini'), anthropic('claude-sonnet-4-6'), gate
 for (const model of models) console.log((await generateText({ model, prompt: 'Hello!' })).text)
 // The lines above are the snippet of docs/clients.md.
 
-import { generateSpeech, transcribe, isStepCount, Output, streamText, tool } from 'ai'
+import { embedMany, generateSpeech, transcribe, isStepCount, Output, streamText, tool } from 'ai'
 import { z } from 'zod'
 
 for (const model of models) assert.match((await generateText({ model, prompt: 'Hello!' })).text, /Hello!/)
@@ -48,6 +48,10 @@ for (const model of models) {
   assert.equal(typeof output.inhabitants, 'number')
 }
 console.log('ok structured')
+
+const texts = { model: openai.embedding('text-embedding-3-small'), values: ['Hello!', 'Goodbye!'] }
+assert.equal((await embedMany(texts)).embeddings[1].length, 1536)
+console.log('ok embeddings')
 
 const { audio } = await generateSpeech({ model: openai.speech('tts-1'), text: 'Hello!', voice: 'alloy' })
 assert.ok(audio.uint8Array.length > 1000)

@@ -50,6 +50,13 @@ console.log('ok speech')
 assert.match(transcript.text, /checksum/)
 console.log('ok transcription')
 
+const { data } = await client.embeddings.create({ model: 'text-embedding-3-small', input: ['Hello!', 'Goodbye!'] })
+assert.deepEqual(
+  data.map(({ embedding }) => embedding.length),
+  [1536, 1536],
+)
+console.log('ok embeddings')
+
 const models = []
 for await (const model of client.models.list()) models.push(model.id)
 assert.ok(models.includes('gpt-4o-mini'))

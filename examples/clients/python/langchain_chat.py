@@ -2,7 +2,7 @@ import os
 
 from langchain.agents import create_agent
 from langchain_anthropic import ChatAnthropic
-from langchain_openai import ChatOpenAI
+from langchain_openai import ChatOpenAI, OpenAIEmbeddings
 
 url = os.environ.get("GATEWAY_URL", "http://127.0.0.1:8080")
 key = os.environ.get("GATEWAY_KEY", "sandbox-demo-key")
@@ -33,6 +33,13 @@ for model in (gpt, claude):
     call = model.bind_tools([weather], tool_choice="weather").invoke("Weather in Paris?").tool_calls[0]
     assert call["name"] == "weather" and "city" in call["args"], call
 print("ok tools")
+
+# Counts tokens by itself, and sends them in place of the text, unless check_embedding_ctx_length is False.
+embeddings = OpenAIEmbeddings(
+    model="text-embedding-3-small", base_url=f"{url}/v1", api_key=key, check_embedding_ctx_length=False
+)
+assert [len(vector) for vector in embeddings.embed_documents(["Hello!", "Goodbye!"])] == [1536, 1536]
+print("ok embeddings")
 
 for model in (gpt, claude):
     messages = create_agent(model, tools=[weather]).invoke({"messages": [("user", "Weather in Paris?")]})["messages"]

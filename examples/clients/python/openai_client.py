@@ -50,6 +50,12 @@ print("ok speech")
 assert "checksum" in transcript.text
 print("ok transcription")
 
+texts = ["The cat sleeps on the sofa", "A cat on the sofa", "Interest rates rose"]
+vectors = [item.embedding for item in client.embeddings.create(model="text-embedding-3-small", input=texts).data]
+near, far = (sum(a * b for a, b in zip(vectors[0], other)) for other in vectors[1:])
+assert len(vectors[0]) == 1536 and near > far
+print("ok embeddings")
+
 assert "gpt-4o-mini" in [model.id for model in client.models.list()]
 assert client.models.retrieve("gpt-4o-mini").id == "gpt-4o-mini"
 print("ok models")

@@ -120,7 +120,7 @@ export function seedIn(answer: ImggenResponse): string | undefined {
 
 function objectIn(bytes: Buffer): JsonBody | undefined {
   try {
-    return JsonBody.parse(bytes, 'upstream')
+    return JsonBody.parse(bytes, { source: 'upstream' })
   } catch {
     return undefined
   }
@@ -271,7 +271,7 @@ function propertiesWith(seed: string, task: JsonBody): string {
   const properties = task.fields['properties']
   const isObject = typeof properties === 'object' && properties !== null && !Array.isArray(properties)
   const text = isObject ? (task.textOf('properties') ?? EMPTY.object) : EMPTY.object
-  return JsonBody.parse(Buffer.from(text), 'upstream')
+  return JsonBody.parse(Buffer.from(text), { source: 'upstream' })
     .edited({ seed: JSON.stringify(seed) })
     .toString()
 }

@@ -28,6 +28,11 @@ export const P1_MODELS: ModelsByClass = {
   'stt-diarize': { 'gpt-4o-transcribe-diarize': '2025-10-16' },
   // They transcribe as the audio comes, in realtime sessions alone.
   'stt-realtime': { 'gpt-realtime-whisper': null, 'gpt-live-transcribe': null },
+  embedding: {
+    'text-embedding-3-small': '2024-01-25',
+    'text-embedding-3-large': '2024-01-25',
+    'text-embedding-ada-002': '2022-12-15',
+  },
   chat: {
     'gpt-3.5-turbo': '2023-03-01',
     'gpt-3.5-turbo-0301': '2023-03-01',

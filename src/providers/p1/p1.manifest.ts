@@ -4,6 +4,7 @@ import { CLASS_FORMATS } from '../../config/model-classes.js'
 import { AUDIO_FORMAT_NAMES, CHAT_AUDIO_FORMATS } from '../../dialects/speech-formats.js'
 import type { ProviderManifest } from '../contract.js'
 import { P1ChatProvider } from './p1-chat.js'
+import { P1EmbeddingsProvider } from './p1-embeddings.js'
 import { P1_MODELS, P1_REASONING_MODELS } from './p1-models.js'
 import { P1RealtimeProvider } from './p1-realtime.js'
 import { P1SpeechProvider, P1TranscriptionProvider } from './p1-audio.js'
@@ -14,7 +15,7 @@ const STYLE_VOICES = [...SPEECH_VOICES, 'ballad', 'cedar', 'marin', 'verse']
 /** Of models that hear and speak. */
 const SPOKEN_VOICES = ['alloy', 'ash', 'ballad', 'cedar', 'coral', 'echo', 'marin', 'sage', 'shimmer', 'verse']
 
-/** P1, the general upstream: speech, transcription, translation and chat over HTTP, realtime over WebSocket. */
+/** P1, the general upstream: speech, transcription, translation, chat and embeddings over HTTP, realtime over WebSocket. */
 export const P1_MANIFEST: ProviderManifest = {
   name: 'p1',
   credentialsSchema: keyCredentials,
@@ -28,6 +29,7 @@ export const P1_MANIFEST: ProviderManifest = {
     transcription: P1TranscriptionProvider,
     translation: P1TranscriptionProvider,
     chat: P1ChatProvider,
+    embeddings: P1EmbeddingsProvider,
     realtime: P1RealtimeProvider,
     realtime_transcription: P1RealtimeProvider,
   },

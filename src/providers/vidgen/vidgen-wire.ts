@@ -52,7 +52,7 @@ export function taskIn({ data = '', message }: VidgenResponse, askedId?: string)
 
 function objectIn(bytes: Buffer): JsonBody | undefined {
   try {
-    return JsonBody.parse(bytes, 'upstream')
+    return JsonBody.parse(bytes, { source: 'upstream' })
   } catch {
     return undefined
   }

@@ -1,6 +1,7 @@
 import type { Exchange } from '../server/exchange.js'
 import { openAiFaults, OpenAiRejection, unknownModel } from '../server/openai-errors.js'
 import { isReasoning } from './chat-models.js'
+import { EMBEDDING_MODEL_IDS } from './embeddings.simulator.js'
 import { type P1Context, p1Headers } from './p1-context.js'
 
 export type P1Family =
@@ -50,7 +51,7 @@ const MODELS: Readonly<Record<string, { family: P1Family; resolved?: string }>> 
   'gpt-transcribe': { family: 'gpt-transcribe' },
 }
 
-const P1_MODEL_IDS = Object.keys(MODELS)
+const P1_MODEL_IDS = [...Object.keys(MODELS), ...EMBEDDING_MODEL_IDS]
 
 const CHAT_FAMILIES: readonly P1Family[] = ['chat', 'reasoning-chat', 'audio-chat']
 const SPEECH_FAMILIES: readonly P1Family[] = ['tts', 'tts-style']
@@ -59,6 +60,9 @@ const SPEECH_FAMILIES: readonly P1Family[] = ['tts', 'tts-style']
 export function resolvedModel(model: string): string {
   return (Object.hasOwn(MODELS, model) ? MODELS[model]?.resolved : undefined) ?? model
 }
+
+const NOT_A_CHAT_MODEL =
+  'This is not a chat model and thus not supported in the v1/chat/completions endpoint. Did you mean to use v1/completions?'
 
 /** Served on another endpoint of the real upstream only. */
 const RESPONSES_ONLY =
@@ -74,6 +78,7 @@ export function chatFamily(model: string): P1Family {
     if (CHAT_FAMILIES.includes(known)) return known
     throw unknownModel(model)
   }
+  if (EMBEDDING_MODEL_IDS.includes(model)) throw new OpenAiRejection(404, NOT_A_CHAT_MODEL, { param: 'model' })
   if (RESPONSES_ONLY.test(model)) {
     const message = 'This model is only supported in v1/responses and not in v1/chat/completions.'
     throw new OpenAiRejection(404, message, { param: 'model' })

@@ -14,6 +14,7 @@ import { type Simulator, type SimulatorOptions, startSimulator } from '../server
 import type { SocketSessions } from '../server/websocket-protocol.js'
 import { SocketReception } from '../server/websocket-server.js'
 import { serveChat } from './chat.simulator.js'
+import { serveEmbeddings } from './embeddings.simulator.js'
 import { type P1Context, p1Headers } from './p1-context.js'
 import { serveModels } from './p1-models.js'
 import { serveSpeech } from './speech.simulator.js'
@@ -41,6 +42,7 @@ type Route = (exchange: Exchange, context: P1Context) => Promise<void>
 
 const ROUTES: readonly { readonly method: string; readonly path: RegExp; readonly serve: Route }[] = [
   { method: 'POST', path: /^\/v1\/chat\/completions$/, serve: serveChat },
+  { method: 'POST', path: /^\/v1\/embeddings$/, serve: serveEmbeddings },
   { method: 'POST', path: /^\/v1\/audio\/speech$/, serve: serveSpeech },
   { method: 'POST', path: /^\/v1\/audio\/transcriptions$/, serve: serveTranscription },
   { method: 'POST', path: /^\/v1\/audio\/translations$/, serve: serveTranslation },
@@ -48,7 +50,7 @@ const ROUTES: readonly { readonly method: string; readonly path: RegExp; readonl
 ]
 
 /**
- * Starts the OpenAI-like upstream P1: chat, speech, transcription, translation, the model list and realtime voice under `/v1`.
+ * Starts the OpenAI-like upstream P1: chat, embeddings, speech, transcription, translation, the model list and realtime voice under `/v1`.
  */
 export async function startP1Simulator(options: P1SimulatorOptions = {}): Promise<P1Simulator> {
   const context: P1Context = {

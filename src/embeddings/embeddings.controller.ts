@@ -4,7 +4,7 @@ import { JsonRelayService } from '../routing/json-relay.service.js'
 import { Endpoint } from '../server/endpoint.decorator.js'
 import { type JsonBodyRequest, JsonRequest } from '../server/json-request.js'
 import { EmbeddingsRequestDto } from './embeddings.dto.js'
-import { EMBEDDINGS } from './embeddings.endpoint.js'
+import { EMBEDDINGS, EMBEDDINGS_BODY } from './embeddings.endpoint.js'
 
 @Controller()
 export class EmbeddingsController {
@@ -12,7 +12,8 @@ export class EmbeddingsController {
 
   @Endpoint(EMBEDDINGS)
   embed(
-    @JsonRequest(EMBEDDINGS, EmbeddingsRequestDto) { body, call }: JsonBodyRequest<EmbeddingsRequestDto>,
+    @JsonRequest(EMBEDDINGS, EmbeddingsRequestDto, EMBEDDINGS_BODY)
+    { body, call }: JsonBodyRequest<EmbeddingsRequestDto>,
   ): Promise<ProviderResponse> {
     return this.relay.respond(EMBEDDINGS, body, call)
   }

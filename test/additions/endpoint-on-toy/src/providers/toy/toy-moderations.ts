@@ -9,15 +9,15 @@ import type { AttemptContext, JsonProvider } from '../contract.js'
 
 const RESPONSE_HEADERS = new HeaderAllowList()
 
-/** Embeddings at the toy upstream: bytes in, bytes out. */
+/** Moderations at the toy upstream: bytes in, bytes out. */
 @Injectable()
-export class ToyEmbeddingsProvider implements JsonProvider {
+export class ToyModerationsProvider implements JsonProvider {
   constructor(private readonly client: UpstreamClient) {}
 
   async respond(body: JsonBody<ModelFields>, context: AttemptContext): Promise<ProviderResponse> {
     const headers = ['x-toy-key', context.credentials, 'content-type', 'application/json']
     const bytes = body.edited({ model: JSON.stringify(context.upstreamModel) })
-    const request = { method: 'POST', path: '/toy/embeddings', headers, body: bytes } as const
+    const request = { method: 'POST', path: '/toy/moderations', headers, body: bytes } as const
     const response = await sendOpenAIRequest(this.client, request, context)
     return await estimatedResponse(response, RESPONSE_HEADERS, new RelayedUsage())
   }

@@ -1,0 +1,68 @@
+import { Field } from '../core/dto.js'
+import type { ModelFields } from '../core/json-body.js'
+import type { FieldError } from '../core/errors.js'
+import { TEXT } from '../core/json-schema.js'
+import { anyOf, integer, list, named, oneOf, optional, required, shown, text } from '../core/validation-rules.js'
+
+/** The upstream's limit, and that of every upstream of this dialect that says one. */
+const MAXIMUM_INPUTS = 2048
+
+const anyText = text()
+const nonEmpty = text({ allowBlank: false })
+/** White space is a text: only an empty one has no vector. */
+const inputText = shown({ ...TEXT, minLength: 1 }, (value, path) =>
+  value === '' ? nonEmpty(value, path) : anyText(value, path),
+)
+
+const someTokens = list(integer({ minimum: 0 }), { minimumItems: 1, itemWord: 'tokens' })
+const isToken = (value: unknown): boolean => Number.isInteger(value) && Number(value) >= 0
+/** There may be hundreds of thousands: no path is written for one that is right. */
+const tokens = shown(someTokens.schema ?? {}, (value, path) =>
+  Array.isArray(value) && value.length > 0 && value.every(isToken) ? undefined : someTokens(value, path),
+)
+
+const LIMITS = { minimumItems: 1, maximumItems: MAXIMUM_INPUTS, itemWord: 'inputs' } as const
+const texts = list(inputText, LIMITS)
+const tokenLists = list(tokens, LIMITS)
+
+const item = anyOf('a string, an integer or an array')
+
+function inputList(value: readonly unknown[], path: string): FieldError | undefined {
+  const [first] = value
+  if (first === undefined || typeof first === 'string') return texts(value, path)
+  if (Array.isArray(first)) return tokenLists(value, path)
+  return typeof first === 'number' ? tokens(value, path) : item(first, `${path}[0]`)
+}
+
+const textOrList = anyOf('a string or an array', anyText)
+
+/** The first item says what a list is of, so that a message names the item that is wrong. */
+const input = named(
+  'EmbeddingsInput',
+  'A text, the tokens of one, or a list of either',
+  shown({ anyOf: [inputText, texts, tokens, tokenLists].map(({ schema = {} }) => schema) }, (value, path) => {
+    if (Array.isArray(value)) return inputList(value, path)
+    return value === '' ? inputText(value, path) : textOrList(value, path)
+  }),
+)
+
+/** The fields that clients of embeddings share; all others are relayed unchanged. */
+export class EmbeddingsRequestDto implements ModelFields {
+  @Field(required(text({ allowBlank: false })), { description: 'Model identifier', example: 'text-embedding-3-small' })
+  readonly model!: string
+
+  @Field(required(input), { description: 'What is turned into vectors, one for each text' })
+  readonly input!: unknown
+
+  @Field(optional(oneOf(['float', 'base64'])), {
+    description: 'Numbers, or their bytes as Base64 (32-bit floats, little-endian), which the official SDKs ask for',
+    default: 'float',
+  })
+  readonly encoding_format?: string | null
+
+  @Field(optional(integer({ minimum: 1 })), { description: 'How long vectors are, where the model lets one choose' })
+  readonly dimensions?: number | null
+
+  @Field(optional(text()), { description: 'The end user, for the upstream' })
+  readonly user?: string | null
+}
