@@ -45,7 +45,7 @@ describe('the P1 embeddings simulator', () => {
   it('counts the tokens of all inputs', async () => {
     const { json } = await embed({ input: [[1, 2, 3], [4]] })
     expect(json['usage']).toEqual({ prompt_tokens: 4, total_tokens: 4 })
-    expect(simulator.served.sums).toEqual({ 'text-embedding-3-small': { promptTokens: 4 } })
+    expect(simulator.served.answers['text-embedding-3-small']?.at(-1)).toEqual({ promptTokens: 4 })
   })
 
   it.each([
