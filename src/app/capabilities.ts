@@ -10,6 +10,7 @@ import { ImageModule } from '../image/image.module.js'
 import { MessagesModule } from '../messages/messages.module.js'
 import { ModelsModule } from '../models/models.module.js'
 import { RealtimeModule } from '../realtime/realtime.module.js'
+import { ResponsesModule } from '../responses/responses.module.js'
 import { VideoModule } from '../video/video.module.js'
 
 /** A Nest module with the endpoints of its controllers. */
@@ -18,6 +19,7 @@ type CapabilityModule = Type<object> & { readonly endpoints: readonly EndpointSp
 /** Express matches routes in this order, the busiest first. The `family` label values are listed in the same order. */
 export const CAPABILITIES: readonly CapabilityModule[] = [
   ChatModule,
+  ResponsesModule,
   MessagesModule,
   EmbeddingsModule,
   AudioModule,

@@ -9,8 +9,10 @@ export const MODEL_CLASSES = {
   'stt-generation': ['transcription', 'realtime_transcription'],
   'stt-diarize': ['transcription', 'realtime_transcription'],
   'stt-realtime': ['realtime_transcription'],
-  chat: ['chat'],
+  chat: ['chat', 'responses'],
   'chat-audio': ['chat'],
+  // Served on the Responses API only.
+  responses: ['responses'],
   messages: ['messages'],
   embedding: ['embeddings'],
   // Stands in the query of a transcription session, in which another model transcribes.

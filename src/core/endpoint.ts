@@ -96,7 +96,7 @@ export interface RouteSpec {
 export interface EndpointSpec extends RouteSpec {
   /** Unique; for people. */
   readonly name: string
-  readonly method: 'GET' | 'POST'
+  readonly method: 'GET' | 'POST' | 'DELETE'
   readonly billing: Billing | 'none'
   /** What token and audio limits reserve; `each_response` = within a session, as responses are asked for. */
   readonly estimate: Estimate | 'each_response' | 'none'

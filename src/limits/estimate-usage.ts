@@ -21,7 +21,7 @@ const AUDIO_TOKENS_PER_MINUTE = 1000
 type Fields = Readonly<Record<string, unknown>>
 
 /** How requests ask a model to think, in the dialects of several vendors. */
-const REASONING_FIELDS = ['reasoning_effort', 'reasoning', 'thinking', 'enable_thinking'] as const
+export const REASONING_FIELDS = ['reasoning_effort', 'reasoning', 'thinking', 'enable_thinking'] as const
 const NO_REASONING: ReadonlySet<unknown> = new Set([undefined, null, false, 'none', 'disabled'])
 
 /** What the estimate of a chat request reads beside its messages. */
@@ -49,6 +49,12 @@ export function estimateChat(bodyBytes: number, fields: object): EstimatedUse {
   const outputTokens = boundedCount(max_completion_tokens ?? max_tokens, 0, MAXIMUM_OUTPUT_TOKENS)
   const answers = boundedCount(n, 1, MAXIMUM_CHOICES)
   return { tokens: promptTokens + outputTokens * answers, unboundedResponses: outputTokens === 0 ? answers : 0 }
+}
+
+/** The same of a request for a response. */
+export function estimateResponse(bodyBytes: number, fields: object): EstimatedUse {
+  const { input, max_output_tokens } = fields as Fields
+  return estimateChat(bodyBytes, { messages: input, max_tokens: max_output_tokens })
 }
 
 /** The tokens of the texts; token ids are longer than the texts they stand for, so theirs are more than there are. */

@@ -259,7 +259,11 @@ export class RateLimiter implements OnModuleInit, OnApplicationShutdown {
 }
 
 /** Of models that write. */
-const THINKING_CAPABILITIES: ReadonlySet<ModelCapability | 'none' | undefined> = new Set(['chat', 'messages'] as const)
+const THINKING_CAPABILITIES: ReadonlySet<ModelCapability | 'none' | undefined> = new Set([
+  'chat',
+  'responses',
+  'messages',
+] as const)
 
 /** Models, by channel, of which it is remembered whether they think. */
 const MAXIMUM_MODELS = 1_000

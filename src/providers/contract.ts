@@ -7,6 +7,7 @@ import type { JsonBody, ModelFields } from '../core/json-body.js'
 import type { MemoryLease } from '../core/quota.js'
 import type { AttemptRecord } from '../core/request-context.js'
 import type { MultipartField, SpooledFile, UploadedFile } from '../core/spooled-file.js'
+import type { KeepResponse, ResponsesFields } from '../dialects/openai-responses.js'
 import type { ChatFields } from '../dialects/openai-wire.js'
 import type { RealtimeDialect, SessionKind } from '../dialects/realtime/dialect.js'
 import type { ExchangeContext } from '../upstream/exchange.js'
@@ -94,6 +95,29 @@ export interface MessagesCall {
 export interface MessagesProvider {
   create(messages: MessagesCall, context: AttemptContext): Promise<ProviderResponse>
   countTokens(messages: MessagesCall, context: AttemptContext): Promise<ProviderResponse>
+}
+
+/** A request for a response. */
+export interface ResponsesCall {
+  readonly body: JsonBody<ResponsesFields>
+  /** Absent where the upstream keeps nothing of it. */
+  readonly keep: KeepResponse | undefined
+}
+
+/** A question about a response that an upstream keeps. */
+export interface KeptResponseCall {
+  /** Known to be one of the upstream's; no character in it needs to be escaped. */
+  readonly id: string
+  /** Begins with `?`, or is empty. */
+  readonly query: string
+}
+
+export interface ResponsesProvider {
+  create(call: ResponsesCall, context: AttemptContext): Promise<ProviderResponse>
+  countInputTokens(call: ResponsesCall, context: AttemptContext): Promise<ProviderResponse>
+  read(call: KeptResponseCall, context: AttemptContext): Promise<ProviderResponse>
+  inputItems(call: KeptResponseCall, context: AttemptContext): Promise<ProviderResponse>
+  delete(call: KeptResponseCall, context: AttemptContext): Promise<ProviderResponse>
 }
 
 /** What is to be read: a page at a URL that was checked already, or a file that lies here. */
@@ -246,6 +270,7 @@ interface OwnContracts {
   readonly transcription: TranscriptionProvider
   readonly translation: TranslationProvider
   readonly chat: ChatProvider
+  readonly responses: ResponsesProvider
   readonly messages: MessagesProvider
   readonly realtime: RealtimeProvider
   readonly realtime_transcription: RealtimeProvider

@@ -53,7 +53,7 @@ export class ChannelMetrics {
 }
 
 /** Of models that write. */
-const THINKING_CAPABILITIES: ReadonlySet<Capability> = new Set<Capability>(['chat', 'messages'])
+const THINKING_CAPABILITIES: ReadonlySet<Capability> = new Set<Capability>(['chat', 'responses', 'messages'])
 
 /** Routes by the model catalogue and the channels of the current configuration; rebuilt at once on reload. */
 @Injectable()
@@ -75,11 +75,18 @@ export class ChannelRouter extends ProviderRouter {
     })
   }
 
-  route<C extends ModelCapability>(capability: C, model: string, caller: Caller): Route<ProviderOf<C>> {
+  route<C extends ModelCapability>(
+    capability: C,
+    model: string,
+    caller: Caller,
+    channelId?: string,
+  ): Route<ProviderOf<C>> {
     if (!this.table.mayUse(caller, model)) throw forbiddenModel(model)
     const serving = this.table.serving(capability, model)
     const { row } = serving
-    const [first, ...others] = this.candidatesFor(capability, serving, caller)
+    const candidates = this.candidatesFor(capability, serving, caller)
+    const [first, ...others] =
+      channelId === undefined ? candidates : candidates.filter(({ channel }) => channel.id === channelId)
     if (first === undefined) throw unknownModel(capability, model, row, this.table.nearest(capability, model, caller))
     return new RoutedRequest(
       classOn(first.channel, row),
@@ -108,6 +115,10 @@ export class ChannelRouter extends ProviderRouter {
 
   videoChannels(caller: Caller): readonly PinnedRoute<ProviderOf<'video'>>[] {
     return this.pinnedRoutes('video', caller)
+  }
+
+  responseChannels(caller: Caller): readonly PinnedRoute<ProviderOf<'responses'>>[] {
+    return this.pinnedRoutes('responses', caller)
   }
 
   imageChannels(caller: Caller): readonly PinnedRoute<ProviderOf<'image'>>[] {

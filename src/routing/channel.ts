@@ -53,7 +53,7 @@ function targetOf({ id, baseUrl, timeouts }: ChannelConfig): UpstreamTarget {
 
 type ModelsOfProvider = Pick<ProviderManifest, 'name' | 'models' | 'reasoningModels'>
 
-const WRITING_CLASSES: ReadonlySet<ModelClass> = new Set<ModelClass>(['chat', 'chat-audio', 'messages'])
+const WRITING_CLASSES: ReadonlySet<ModelClass> = new Set<ModelClass>(['chat', 'chat-audio', 'responses', 'messages'])
 
 const rowsOf = ({ name, models, reasoningModels = [] }: ModelsOfProvider): ModelRow[] =>
   MODEL_CLASS_NAMES.flatMap((modelClass) =>

@@ -9,6 +9,7 @@ import type {
   ModelOffer,
   ProviderOf,
   RealtimeProvider,
+  ResponsesProvider,
   VideoProvider,
 } from '../providers/contract.js'
 
@@ -85,7 +86,13 @@ export interface ListedModel {
  * when only channels that pass the caller's key on could serve it and the key cannot be passed.
  */
 export abstract class ProviderRouter {
-  abstract route<C extends ModelCapability>(capability: C, model: string, caller: Caller): Route<ProviderOf<C>>
+  abstract route<C extends ModelCapability>(
+    capability: C,
+    model: string,
+    caller: Caller,
+    /** Where what the request refers to lives; absent = any. */
+    channelId?: string,
+  ): Route<ProviderOf<C>>
   /**
    * The channels that open a transcription session whose model is named later, in its settings: they serve one that transcribes and
    * that the key may use. Throws as `route` does.
@@ -95,6 +102,8 @@ export abstract class ProviderRouter {
   abstract transcriptionClass(channelId: string, model: string): ModelClass | undefined
   /** Every video channel that accepts the caller, whatever the model, best first. Never throws. */
   abstract videoChannels(caller: Caller): readonly PinnedRoute<VideoProvider>[]
+  /** The same for responses that upstreams keep. */
+  abstract responseChannels(caller: Caller): readonly PinnedRoute<ResponsesProvider>[]
   /** The same for image tasks, which have no model. */
   abstract imageChannels(caller: Caller): readonly PinnedRoute<ImageProvider>[]
   /** The channels that read documents, tried as a model's are; undefined when the gateway is to read them itself. */

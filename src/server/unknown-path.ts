@@ -5,7 +5,6 @@ import { type KeyTest, maskedPath } from '../core/key-mask.js'
 
 /** Paths of vendors' interfaces that clients try and that are not served, each with what serves the same, if anything does. */
 export const NOT_SERVED: Readonly<Record<string, string>> = {
-  '/v1/responses': 'Use /v1/chat/completions.',
   '/v1/completions': 'Use /v1/chat/completions.',
   '/v1/complete': 'Use /v1/messages.',
   '/v1/messages/batches': '',

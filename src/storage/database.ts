@@ -7,6 +7,7 @@ export interface DatabaseSchema {
   task: TaskTable
   callback_delivery: CallbackDeliveryTable
   idempotency_key: IdempotencyKeyTable
+  response_pin: ResponsePinTable
   api_key: ApiKeyTable
   admin_audit: AdminAuditTable
   usage_record: UsageRecordTable
@@ -63,6 +64,14 @@ interface IdempotencyKeyTable {
   status: number | null
   body: string | null
   expires_at_ms: number
+}
+
+interface ResponsePinTable {
+  owner_id: string
+  id: string
+  response_id: string
+  channel_id: string
+  created_at_ms: number
 }
 
 /** Numeric columns are read as text: nothing that is charged for passes through a float. */

@@ -18,7 +18,7 @@ export interface UpstreamTarget {
 }
 
 export interface UpstreamRequest {
-  readonly method: 'GET' | 'POST'
+  readonly method: 'GET' | 'POST' | 'DELETE'
   /** Begins with a slash; the target's prefix comes before it. */
   readonly path: string
   /** Names and values in turn; complete but for Host and framing. */

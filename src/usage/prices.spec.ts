@@ -96,6 +96,7 @@ describe('The example’s price table', () => {
     // Only sessions serve them, whose transcriptions have rows of their own.
     'stt-realtime': [],
     chat: [TOKENS],
+    responses: [TOKENS],
     'chat-audio': [AUDIO_TOKENS],
     messages: [{ ...TOKENS, cacheWriteTokens: 3, cacheWriteHourTokens: 1 }],
     embedding: [{ promptTokens: 9 }],

@@ -97,6 +97,7 @@ class StandInRouter extends ProviderRouter {
   transcriptionWithoutModel = absent
   transcriptionClass = absent
   imageChannels = absent
+  responseChannels = absent
   document = absent
   models = absent
 }

@@ -6,6 +6,7 @@ import type { ProviderManifest } from '../contract.js'
 import { P1ChatProvider } from './p1-chat.js'
 import { P1EmbeddingsProvider } from './p1-embeddings.js'
 import { P1_MODELS, P1_REASONING_MODELS } from './p1-models.js'
+import { P1ResponsesProvider } from './p1-responses.js'
 import { P1RealtimeProvider } from './p1-realtime.js'
 import { P1SpeechProvider, P1TranscriptionProvider } from './p1-audio.js'
 
@@ -29,6 +30,7 @@ export const P1_MANIFEST: ProviderManifest = {
     transcription: P1TranscriptionProvider,
     translation: P1TranscriptionProvider,
     chat: P1ChatProvider,
+    responses: P1ResponsesProvider,
     embeddings: P1EmbeddingsProvider,
     realtime: P1RealtimeProvider,
     realtime_transcription: P1RealtimeProvider,

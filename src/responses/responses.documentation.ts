@@ -1,0 +1,141 @@
+import { schemaOf } from '../core/dto.js'
+import type { ParameterDocumentation, RouteDocumentation } from '../core/endpoint.js'
+import { answer, described, eventsOf, listOf, nullable, type Schema, TEXT } from '../core/json-schema.js'
+import { ResponsesRequestDto } from './responses.dto.js'
+
+const COUNT = { type: 'integer', minimum: 0 } as const satisfies Schema
+
+const REQUEST = {
+  'application/json': schemaOf(ResponsesRequestDto, 'ResponseRequest', 'What is asked, and how it is answered'),
+}
+
+const USAGE = answer('ResponseUsage', 'Tokens that were used', {
+  input_tokens: { ...COUNT, description: 'Of the request' },
+  output_tokens: { ...COUNT, description: 'Of the answer, reasoning included' },
+  total_tokens: { ...COUNT, description: 'Of both' },
+})
+
+const OUTPUT_ITEM = answer('ResponseOutputItem', 'A part of the answer', {
+  type: described('message, function_call, reasoning …'),
+  'id?': nullable(described('Of the item')),
+  'status?': nullable(described('in_progress, completed or incomplete')),
+})
+
+const RESPONSE = answer('Response', 'An answer with what it was asked for', {
+  id: described('Of the response'),
+  object: { ...TEXT, const: 'response', description: 'What it is' },
+  created_at: { type: 'number', description: 'Unix seconds' },
+  status: described('completed, incomplete, failed, in_progress'),
+  model: described('That answered'),
+  output: listOf(OUTPUT_ITEM, 'In the order in which it was made'),
+  'usage?': nullable(USAGE),
+})
+
+const EVENT = answer('ResponseEvent', 'A step of the answer; the last has the whole response', {
+  type: described('response.created, response.output_text.delta, response.completed …'),
+  'sequence_number?': { ...COUNT, description: 'Of the event' },
+})
+
+const ID: ParameterDocumentation = {
+  in: 'path',
+  name: 'id',
+  description: 'Id of a response of the same key',
+  schema: TEXT,
+  required: true,
+}
+const query = (name: string, description: string, schema: Schema = TEXT): ParameterDocumentation => ({
+  in: 'query',
+  name,
+  description,
+  schema,
+})
+const INCLUDE = query('include', 'What is shown beside the usual', listOf(TEXT))
+
+export const CREATE_DOCUMENTATION: RouteDocumentation = {
+  operationId: 'createResponse',
+  tag: 'responses',
+  summary: 'A response: text, tools, reasoning',
+  description:
+    'Answers as the Responses API does, with events if stream is true. What the upstream keeps belongs to the key that asked.',
+  body: REQUEST,
+  answer: {
+    description: 'A response, or its events with stream true',
+    content: { 'application/json': RESPONSE, 'text/event-stream': eventsOf(EVENT) },
+  },
+  errors: ['not_found', 'overloaded'],
+}
+
+export const INPUT_TOKENS_DOCUMENTATION: RouteDocumentation = {
+  operationId: 'countResponseInputTokens',
+  tag: 'responses',
+  summary: 'Tokens of a request for a response',
+  description: 'Counts, and answers nothing.',
+  body: REQUEST,
+  answer: {
+    description: 'The number of tokens',
+    content: {
+      'application/json': answer('ResponseInputTokens', 'Tokens of a request', {
+        object: { ...TEXT, const: 'response.input_tokens', description: 'What it is' },
+        input_tokens: { ...COUNT, description: 'Of the request' },
+      }),
+    },
+  },
+  errors: ['not_found', 'overloaded'],
+}
+
+export const FIND_DOCUMENTATION: RouteDocumentation = {
+  operationId: 'getResponse',
+  tag: 'responses',
+  summary: 'A kept response',
+  description: 'As its upstream shows it. Only the key that asked for it can read it.',
+  parameters: [ID, INCLUDE],
+  answer: { description: 'The response', content: { 'application/json': RESPONSE } },
+  errors: ['not_found', 'overloaded', 'upstream_failed', 'upstream_timeout'],
+}
+
+export const INPUT_ITEMS_DOCUMENTATION: RouteDocumentation = {
+  operationId: 'listResponseInputItems',
+  tag: 'responses',
+  summary: 'What a kept response was asked',
+  description: 'The items of its input, in pages.',
+  parameters: [
+    ID,
+    INCLUDE,
+    query('after', 'Id of the item before the page'),
+    query('before', 'Id of the item behind the page'),
+    query('limit', 'Items of a page', { type: 'integer', minimum: 1 }),
+    query('order', 'asc or desc'),
+  ],
+  answer: {
+    description: 'A page of items',
+    content: {
+      'application/json': answer('ResponseInputItems', 'A page of items', {
+        object: { ...TEXT, const: 'list', description: 'What it is' },
+        data: listOf({ type: 'object', additionalProperties: true }, 'Items'),
+        'first_id?': nullable(described('Of the first item')),
+        'last_id?': nullable(described('Of the last item')),
+        'has_more?': { type: 'boolean', description: 'Whether another page follows' },
+      }),
+    },
+  },
+  errors: ['not_found', 'overloaded', 'upstream_failed', 'upstream_timeout'],
+}
+
+export const DELETE_DOCUMENTATION: RouteDocumentation = {
+  operationId: 'deleteResponse',
+  tag: 'responses',
+  summary: 'Deletes a kept response',
+  description: 'At its upstream, and what the gateway knows of it.',
+  parameters: [ID],
+  answer: {
+    description: 'It is deleted',
+    content: {
+      'application/json': answer('DeletedResponse', 'What was deleted', {
+        id: described('Of the response'),
+        'object?': described('response'),
+        deleted: { type: 'boolean', description: 'true' },
+      }),
+    },
+  },
+  errors: ['not_found', 'overloaded', 'upstream_failed', 'upstream_timeout'],
+}

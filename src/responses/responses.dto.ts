@@ -1,0 +1,110 @@
+import { AlsoReads, Field } from '../core/dto.js'
+import { GatewayError } from '../core/errors.js'
+import {
+  anyOf,
+  anyRecord,
+  anything,
+  decimal,
+  flag,
+  integer,
+  list,
+  named,
+  oneOf,
+  optional,
+  record,
+  required,
+  text,
+} from '../core/validation-rules.js'
+import type { ResponsesFields } from '../dialects/openai-responses.js'
+import { REASONING_FIELDS } from '../limits/estimate-usage.js'
+
+const nonBlank = text({ allowBlank: false })
+
+/** Only what cannot be right is refused here; kinds of items and what they hold are the upstream's business. */
+const item = named(
+  'ResponseInputItem',
+  'A message, a call of a tool, its answer, reasoning, or a reference to an item that the upstream keeps',
+  record({ type: optional(text()), id: optional(text()), role: optional(nonBlank), encrypted_content: anything }),
+)
+
+const tool = named('ResponseTool', 'A tool the model may call', record({ type: required(nonBlank) }))
+
+const reasoning = named(
+  'ResponseReasoning',
+  'How much the model thinks, and whether it says so',
+  record({ effort: optional(text()), summary: optional(text()) }),
+)
+
+/** Fields of the Responses API that can be judged without knowing the model; all others are relayed unchanged. */
+@AlsoReads(...REASONING_FIELDS)
+export class ResponsesRequestDto implements ResponsesFields {
+  @Field(required(nonBlank), { description: 'Model identifier', example: 'gpt-5-mini' })
+  readonly model!: string
+
+  @Field(optional(anyOf('a string or an array', text(), list(item))), { description: 'What is asked' })
+  readonly input?: unknown
+
+  @Field(optional(text()), { description: 'What stands before the conversation' })
+  readonly instructions?: string | null
+
+  @Field(optional(flag), { default: false, description: 'Events instead of one answer' })
+  readonly stream?: boolean | null
+
+  @Field(optional(flag), { default: true, description: 'Whether the upstream keeps the response, for 30 days' })
+  readonly store?: boolean | null
+
+  @Field(optional(nonBlank), { description: 'A kept response of the same key, whose conversation goes on' })
+  readonly previous_response_id?: string | null
+
+  @Field(optional(list(tool)), { description: 'What the model may call' })
+  readonly tools?: readonly unknown[] | null
+
+  @Field(optional(flag), { description: 'Whether several tools may be called at once' })
+  readonly parallel_tool_calls?: boolean | null
+
+  @Field(optional(integer({ minimum: 1 })), { description: 'The longest answer, reasoning included' })
+  readonly max_output_tokens?: number | null
+
+  @Field(optional(decimal({ minimum: 0, maximum: 2 })), { description: 'Sampling temperature' })
+  readonly temperature?: number | null
+
+  @Field(optional(decimal({ minimum: 0, maximum: 1 })), { description: 'Nucleus sampling' })
+  readonly top_p?: number | null
+
+  @Field(optional(reasoning), { description: 'How much the model thinks' })
+  readonly reasoning?: Readonly<Record<string, unknown>> | null
+
+  @Field(optional(anyRecord), { description: 'Form of the text: format, verbosity' })
+  readonly text?: Readonly<Record<string, unknown>> | null
+
+  @Field(optional(oneOf(['auto', 'disabled'])), { description: 'What happens when the conversation is too long' })
+  readonly truncation?: string | null
+
+  @Field(optional(anyRecord), { description: 'The caller’s own names and values' })
+  readonly metadata?: Readonly<Record<string, unknown>> | null
+
+  @Field(optional(flag), { description: 'Only false: responses that go on without a connection are not served' })
+  readonly background?: boolean | null
+
+  @Field(optional(anything), { description: 'Only null: conversations are not served' })
+  readonly conversation?: unknown
+}
+
+/** What an upstream may be told of a question about a response; SDKs spell lists with brackets. */
+const QUERY_NAMES: ReadonlySet<string> = new Set(['include', 'include[]', 'after', 'before', 'limit', 'order'])
+
+/** The same query without anything else: begins with `?`, or is empty. Throws `invalid_request` for what is not served. */
+export function keptResponseQuery(query: Readonly<Record<string, unknown>>): string {
+  if (query['stream'] === 'true') {
+    throw new GatewayError('invalid_request', "Unsupported value: 'stream' is served where a response is asked for.", {
+      param: 'stream',
+      code: 'unsupported_value',
+    })
+  }
+  const passed = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) {
+    if (!QUERY_NAMES.has(name)) continue
+    for (const each of [value].flat()) if (typeof each === 'string') passed.append(name, each)
+  }
+  return passed.size === 0 ? '' : `?${passed}`
+}

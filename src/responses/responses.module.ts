@@ -1,0 +1,17 @@
+import { Module } from '@nestjs/common'
+import { AuthModule } from '../auth/auth.module.js'
+import { DatabaseModule } from '../storage/storage.module.js'
+import { KyselyResponsePins, ResponsePinRetention, ResponsePins } from './response-pins.js'
+import { ResponsesController } from './responses.controller.js'
+import { INPUT_TOKENS, RESPONSE_DELETE, RESPONSE_FIND, RESPONSE_INPUT_ITEMS, RESPONSES } from './responses.endpoints.js'
+import { ResponsesService } from './responses.service.js'
+
+/** Responses, and what upstreams keep of them. */
+@Module({
+  imports: [AuthModule, DatabaseModule],
+  controllers: [ResponsesController],
+  providers: [ResponsesService, { provide: ResponsePins, useClass: KyselyResponsePins }, ResponsePinRetention],
+})
+export class ResponsesModule {
+  static readonly endpoints = [RESPONSES, INPUT_TOKENS, RESPONSE_FIND, RESPONSE_INPUT_ITEMS, RESPONSE_DELETE]
+}

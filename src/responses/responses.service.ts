@@ -1,0 +1,156 @@
+import { Inject, Injectable } from '@nestjs/common'
+import type { ProviderResponse } from '../core/byte-stream.js'
+import { ownerOf } from '../core/caller.js'
+import { GatewayError, quoted } from '../core/errors.js'
+import type { JsonBody } from '../core/json-body.js'
+import type { RequestContext } from '../core/request-context.js'
+import { isRecord } from '../core/validation-rules.js'
+import type { KeepResponse } from '../dialects/openai-responses.js'
+import { asksForReasoning } from '../limits/estimate-usage.js'
+import type { Logger } from '../observability/logger.js'
+import { LOGGER } from '../observability/observability.module.js'
+import type { AttemptContext, KeptResponseCall, ResponsesProvider } from '../providers/contract.js'
+import { type PinnedRoute, ProviderRouter, type Route } from '../routing/router.js'
+import type { ResponsesRequestDto } from './responses.dto.js'
+import { RESPONSES } from './responses.endpoints.js'
+import { ResponsePins } from './response-pins.js'
+
+const POLICY = { canRetryAfterSend: true } as const
+/** Whether a response was deleted must be known, and a second delete is no success. */
+const DELETE_POLICY = { canRetryAfterSend: false } as const
+
+/** As upstreams make them; nothing in one needs to be escaped in a path. */
+const ID = /^[\w-]{1,128}$/
+
+/** Responses, at upstreams that speak them; what an upstream keeps belongs to the caller who asked for it. */
+@Injectable()
+export class ResponsesService {
+  constructor(
+    private readonly router: ProviderRouter,
+    private readonly pins: ResponsePins,
+    @Inject(LOGGER) private readonly logger: Logger,
+  ) {}
+
+  async create(body: JsonBody<ResponsesRequestDto>, call: RequestContext): Promise<ProviderResponse> {
+    const route = await this.routeOf(body, call)
+    if (asksForReasoning(body.fields)) call.log.reasons = true
+    const estimatedUse = call.quota === undefined ? undefined : RESPONSES.estimate(body.bytes.length, body.fields)
+    const isKept = body.fields.store !== false
+    return route.attempt(call, { ...POLICY, estimatedUse }, (provider, context) => {
+      const keep = isKept ? this.keeping(call, context) : undefined
+      return provider.create({ body, keep }, context)
+    })
+  }
+
+  async countInputTokens(body: JsonBody<ResponsesRequestDto>, call: RequestContext): Promise<ProviderResponse> {
+    const route = await this.routeOf(body, call)
+    return route.attempt(call, POLICY, (provider, context) =>
+      provider.countInputTokens({ body, keep: undefined }, context),
+    )
+  }
+
+  async find(kept: KeptResponseCall, call: RequestContext): Promise<ProviderResponse> {
+    const route = await this.channelOf(kept.id, call)
+    return route.attempt(call, POLICY, (provider, context) => provider.read(kept, context))
+  }
+
+  async inputItems(kept: KeptResponseCall, call: RequestContext): Promise<ProviderResponse> {
+    const route = await this.channelOf(kept.id, call)
+    return route.attempt(call, POLICY, (provider, context) => provider.inputItems(kept, context))
+  }
+
+  async delete(kept: KeptResponseCall, call: RequestContext): Promise<ProviderResponse> {
+    const route = await this.channelOf(kept.id, call)
+    const answer = await route.attempt(call, DELETE_POLICY, (provider, context) => provider.delete(kept, context))
+    await this.pins.forget(ownerOf(call.caller), kept.id)
+    return answer
+  }
+
+  private async routeOf(
+    { fields }: JsonBody<ResponsesRequestDto>,
+    call: RequestContext,
+  ): Promise<Route<ResponsesProvider>> {
+    call.log.model = fields.model
+    assertServed(fields)
+    const channelId = await this.referredChannel(fields, call)
+    return this.router.route('responses', fields.model, call.caller, channelId)
+  }
+
+  /** The channel that keeps what the request refers to; undefined where it refers to nothing. */
+  private async referredChannel(
+    { previous_response_id: previous, input }: ResponsesRequestDto,
+    { caller }: RequestContext,
+  ): Promise<string | undefined> {
+    const items = referredItems(input)
+    const ids = previous == null ? items : [previous, ...items]
+    if (ids.length === 0) return undefined
+    const channels = await this.pins.channelsOf(ownerOf(caller), ids)
+    if (previous != null && !channels.has(previous)) throw unknownPrevious(previous)
+    const missing = items.find((id) => !channels.has(id))
+    if (missing !== undefined) throw unknownItem(missing)
+    const [channelId, other] = new Set(channels.values())
+    if (other !== undefined) throw scattered()
+    return channelId
+  }
+
+  private async channelOf(id: string, { caller }: RequestContext): Promise<PinnedRoute<ResponsesProvider>> {
+    const channelId = ID.test(id) ? (await this.pins.channelsOf(ownerOf(caller), [id])).get(id) : undefined
+    const routes = channelId === undefined ? [] : this.router.responseChannels(caller)
+    const route = routes.find((each) => each.channelId === channelId)
+    if (route === undefined) throw new GatewayError('not_found', `Response with id ${quoted(id)} not found.`)
+    return route
+  }
+
+  /** A store that fails costs the caller nothing but later reads: the answer has been paid for. */
+  private keeping({ caller, requestId }: RequestContext, { channelId }: AttemptContext): KeepResponse {
+    return async (ids) => {
+      try {
+        await this.pins.keep({ ownerId: ownerOf(caller), channelId, ...ids })
+      } catch (error) {
+        this.logger.warn({ err: error, requestId }, 'a response could not be kept')
+      }
+    }
+  }
+}
+
+function assertServed({ background, conversation }: ResponsesRequestDto): void {
+  if (background === true)
+    throw unsupported('background', "'background' responses are not served. Send it as false, and stream the answer.")
+  if (conversation != null)
+    throw unsupported(
+      'conversation',
+      "'conversation' is not served. Send previous_response_id, or the items themselves.",
+    )
+}
+
+const unsupported = (param: string, message: string): GatewayError =>
+  new GatewayError('invalid_request', `Unsupported value: ${message}`, { param, code: 'unsupported_value' })
+
+/** Items that are read where they are kept: references, and reasoning that is not sent along. */
+function referredItems(input: unknown): readonly string[] {
+  if (!Array.isArray(input)) return []
+  return input
+    .filter((item) => isRecord(item) && isReference(item))
+    .map((item: Readonly<Record<string, unknown>>) => item['id'])
+    .filter((id) => typeof id === 'string')
+}
+
+const isReference = ({ type, role, encrypted_content: sealed }: Readonly<Record<string, unknown>>): boolean =>
+  type === 'reasoning' ? typeof sealed !== 'string' : type === 'item_reference' || (type == null && role == null)
+
+const unknownPrevious = (id: string): GatewayError =>
+  new GatewayError('invalid_request', `Previous response with id ${quoted(id)} not found.`, {
+    param: 'previous_response_id',
+    code: 'previous_response_not_found',
+  })
+
+const unknownItem = (id: string): GatewayError =>
+  new GatewayError('not_found', `Item with id ${quoted(id)} not found. Items are not kept when store is false.`, {
+    param: 'input',
+  })
+
+const scattered = (): GatewayError =>
+  new GatewayError('invalid_request', 'The request refers to responses that different channels keep.', {
+    param: 'input',
+    code: 'unsupported_value',
+  })
