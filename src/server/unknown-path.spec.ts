@@ -36,15 +36,15 @@ describe('a path without a route', () => {
   })
 
   it.each([
-    ['/v1/responses', 'Use /v1/chat/completions.'],
-    ['/v1/responses/resp_1/input_items', 'Use /v1/chat/completions.'],
-    ['/responses', 'Use /v1/chat/completions.'],
+    ['/v1/completions', 'Use /v1/chat/completions.'],
+    ['/v1/completions/1/more', 'Use /v1/chat/completions.'],
+    ['/completions', 'Use /v1/chat/completions.'],
     ['/v1/v1/moderations', 'is not served here. See docs/providers.md'],
     ['/v1/realtime/client_secrets', 'Open a WebSocket to /v1/realtime'],
     ['/openai/deployments/gpt-4o/chat/completions', 'Use the base URL of this gateway'],
     ['/v1beta/models/gemini-pro:generateContent', 'is not served here.'],
     ['/api/chat', 'Use /v1/chat/completions.'],
-    ['/v1/responsesx', 'There is nothing at'],
+    ['/v1/completionsx', 'There is nothing at'],
   ])('%s of a vendor is told what to use: %s', (path, words) => {
     expect(paths.describe(path)).toContain(words)
   })

@@ -24,7 +24,7 @@ export const NOT_SERVED: Readonly<Record<string, string>> = {
   '/v1/fine_tuning': '',
   '/v1/assistants': '',
   '/v1/threads': '',
-  '/v1/conversations': '',
+  '/v1/conversations': 'Use /v1/responses with previous_response_id.',
   '/v1/vector_stores': '',
   '/v1/containers': '',
   '/v1/evals': '',

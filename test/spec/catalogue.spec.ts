@@ -17,8 +17,10 @@ const ANTHROPIC = 'resources/messages/messages.d.ts'
 const CLAUDE = /export type Model = ([^;]+);/
 const GPT_REALTIME = /export interface RealtimeSessionCreateRequest \{[^]*?\n {4}model\?: ([^;]+);/
 
+const RESPONSES = /export type ResponsesModel = ([^;]+);/
+
 const UNIONS: readonly [string, string, RegExp, readonly ModelClass[]][] = [
-  ['ChatModel', `${OPENAI}/shared.d.ts`, /export type ChatModel = ([^;]+);/, ['chat', 'chat-audio']],
+  ['ChatModel', `${OPENAI}/shared.d.ts`, /export type ChatModel = ([^;]+);/, ['chat', 'chat-audio', 'responses']],
   [
     'AudioModel',
     `${OPENAI}/audio/audio.d.ts`,
@@ -26,21 +28,17 @@ const UNIONS: readonly [string, string, RegExp, readonly ModelClass[]][] = [
     ['stt-standard', 'stt-generation', 'stt-diarize'],
   ],
   ['SpeechModel', `${OPENAI}/audio/speech.d.ts`, /export type SpeechModel = ([^;]+);/, ['tts', 'tts-style']],
+  ['ResponsesModel', `${OPENAI}/shared.d.ts`, RESPONSES, ['responses']],
   ['EmbeddingModel', `${OPENAI}/embeddings.d.ts`, /export type EmbeddingModel = ([^;]+);/, ['embedding']],
   ['the models of realtime sessions', `${OPENAI}/realtime/realtime.d.ts`, GPT_REALTIME, ['realtime']],
   ['Model of the older messages SDK', `@anthropic-ai/sdk/${ANTHROPIC}`, CLAUDE, ['messages']],
   ['Model of the newer messages SDK', `anthropic-sdk-1/${ANTHROPIC}`, CLAUDE, ['messages']],
 ]
 
-const RESPONSES_ONLY = 'its upstream serves it on the Responses API only, which is not served here'
 const AUDIO_CHAT = 'it speaks in chat; the types name it among realtime models as well'
 
 /** Ids in the types that are not in the catalogue with a class of their union, and why. */
 const EXCEPTIONS: Readonly<Record<string, string>> = {
-  'gpt-5.1-codex': RESPONSES_ONLY,
-  'gpt-5.2-pro': RESPONSES_ONLY,
-  'gpt-5.2-pro-2025-12-11': RESPONSES_ONLY,
-  'codex-mini-latest': RESPONSES_ONLY,
   'gpt-audio-1.5': AUDIO_CHAT,
   'gpt-audio-mini': AUDIO_CHAT,
   'gpt-audio-mini-2025-10-06': AUDIO_CHAT,
