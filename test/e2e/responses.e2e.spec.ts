@@ -6,6 +6,7 @@ import { CHANNEL_FAULTS, expectRefused, startCall, timeAbort } from '../support/
 import { errorOf, type RawAnswer, sendRaw, TEST_KEY } from '../support/gateway.js'
 import { shareLab } from '../support/lab-lifetime.js'
 import { type P1Gateway, startP1Gateway, withP1Gateway } from '../support/provider-gateways.js'
+import { OPENAI_CLIENTS } from '../support/sdk-clients.js'
 import { dataDirectory } from '../support/stores.js'
 import { recordWhere } from '../support/usage-lab.js'
 
@@ -103,6 +104,54 @@ describe('responses', () => {
       expect(answer.body.equals(Buffer.from(JSON.stringify(value)))).toBe(true)
       lab.simulator.queueFault(whole(value))
       expect((await ask(lab, 'GET', value.id)).status).toBe(200)
+    })
+  })
+
+  describe.each(OPENAI_CLIENTS)('with %s', (_name, makeClient) => {
+    it('are whole or streamed, and go on from one another', async () => {
+      const client = makeClient(lab.gateway)
+      const first = await client.responses.create({ model: MODEL, input: 'Hello' })
+      expect(first.output_text).toContain('Hello')
+      const next = await client.responses.create({
+        model: MODEL,
+        input: 'And now?',
+        previous_response_id: first.id,
+        stream: true,
+      })
+      const types: string[] = []
+      for await (const { type } of next) types.push(type)
+      expect([types[0], types.at(-1)]).toEqual(['response.created', 'response.completed'])
+      expect(lab.simulator.violations).toEqual([])
+    })
+
+    it('are read, listed and deleted', async () => {
+      const { responses } = makeClient(lab.gateway)
+      const { id, output_text } = await responses.create({ model: MODEL, input: 'Hello' })
+      expect((await responses.retrieve(id)).output_text).toBe(output_text)
+      expect((await responses.inputItems.list(id)).data).toHaveLength(1)
+      await responses.delete(id)
+      await expect(responses.retrieve(id)).rejects.toMatchObject({ status: 404 })
+    })
+
+    it('call tools, whose answers go back by id', async () => {
+      const { responses } = makeClient(lab.gateway)
+      const weather = { type: 'function', name: 'get_weather', parameters: {}, strict: false } as const
+      const first = await responses.create({ model: MODEL, input: 'get_weather please', tools: [weather] })
+      const call = first.output.find((item) => item.type === 'function_call')
+      const output = { type: 'function_call_output', call_id: String(call?.call_id), output: 'sunny' } as const
+      const params = { model: MODEL, input: [output], previous_response_id: first.id, tools: [weather] }
+      expect((await responses.create(params)).status).toBe('completed')
+    })
+
+    it('tell nothing to the stream that breaks in the middle but an error', async () => {
+      const params = { model: MODEL, input: '#cut', stream: true } as const
+      const stream = await makeClient(lab.gateway, { maxRetries: 0 }).responses.create(params)
+      const types: string[] = []
+      const read = async (): Promise<void> => {
+        for await (const { type } of stream) types.push(type)
+      }
+      await expect(read()).rejects.toThrow()
+      expect(types).not.toContain('response.completed')
     })
   })
 
