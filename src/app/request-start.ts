@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { keyFault } from '../auth/key.guard.js'
 import type { KeyTable } from '../auth/key-table.js'
 import type { GatewayConfig } from '../config/settings.js'
-import { type Dialect, dialectFor, endpointFor } from '../core/endpoint.js'
+import { type Dialect, dialectFor, isOfMessagesClient } from '../core/endpoint.js'
 import { hasKey, maskedName, maskedPath } from '../core/key-mask.js'
 import { attachContext, RequestContext, requestIdOf } from '../core/request-context.js'
 import { processClock } from '../core/time.js'
@@ -30,7 +30,7 @@ const SWITCHING_PROTOCOLS = 101
 const NO_CONTENT = 204
 const FIRST_ERROR_STATUS = 400
 
-export const dialectOf = (path: string): Dialect => ENDPOINTS.dialectOf(path)
+export const dialectOf = (path: string, isOfMessages?: boolean): Dialect => ENDPOINTS.dialectOf(path, isOfMessages)
 
 interface RequestStartParts {
   readonly logging: Logging
@@ -62,7 +62,7 @@ function gateOf({ sandbox, readiness, hooks, admission, settings, lastResponse }
     ...{ admission, known, lastResponse, dialectOf },
     nowMs: processClock,
     mayBeBare: () => !sandbox && !readiness.isLeaving,
-    endpointOf: (method, path) => endpointFor(ENDPOINTS.find(path), method),
+    matchOf: (path) => ENDPOINTS.find(path),
     sharerOf: (headers) => callers.of(headers),
     corsHeadersOf: (origin) => corsHeaders(settings.current.server.cors, origin),
   })
@@ -157,7 +157,7 @@ function beginCall(
   path: string,
 ): RequestContext {
   const match = ENDPOINTS.find(path)
-  const dialect = dialectFor(match, request.headers)
+  const dialect = dialectFor(match, isOfMessagesClient(request.headers))
   const call = new RequestContext(requestId, request.method ?? '', path, processClock(), match, dialect)
   call.isExplained = settings.current.server.explainHeaders
   attachContext(request, call)

@@ -129,9 +129,13 @@ export const UNKNOWN_PATH: PathMatch = {
 export const dialectsOf = ({ dialect, keyHeaders }: Pick<RouteSpec, 'dialect' | 'keyHeaders'>): readonly Dialect[] =>
   dialect === DEFAULT_DIALECT && keyHeaders.includes('x-api-key') ? [dialect, 'messages'] : [dialect]
 
-/** The dialect of a request's client, which shows in the headers that clients of the messages dialect send and no others do. */
-export const dialectFor = ({ dialect, isShared }: PathMatch, headers: IncomingHttpHeaders): Dialect =>
-  isShared && (headers['anthropic-version'] !== undefined || headers['x-api-key'] !== undefined) ? 'messages' : dialect
+/** Clients of the messages dialect send these headers, and no others do. */
+export const isOfMessagesClient = (headers: IncomingHttpHeaders): boolean =>
+  headers['anthropic-version'] !== undefined || headers['x-api-key'] !== undefined
+
+/** The dialect of a request's client; `isOfMessages` = as `isOfMessagesClient` says. */
+export const dialectFor = ({ dialect, isShared }: PathMatch, isOfMessages: boolean): Dialect =>
+  isShared && isOfMessages ? 'messages' : dialect
 
 /** The endpoint that answers a method at a path, as Express routes it: GET answers HEAD. */
 export function endpointFor({ endpoints }: PathMatch, method: string): EndpointSpec | undefined {
@@ -171,8 +175,8 @@ export class EndpointTable {
   }
 
   /** For failures that come before a request is looked at; nothing but the prefix of an unknown path is read. */
-  dialectOf(path: string): Dialect {
-    return (this.known.get(path) ?? this.unknown(path)).dialect
+  dialectOf(path: string, isOfMessages = false): Dialect {
+    return dialectFor(this.known.get(path) ?? this.unknown(path), isOfMessages)
   }
 
   /** The family of a route's template, endpoint or not. */
