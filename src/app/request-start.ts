@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { keyFault } from '../auth/key.guard.js'
 import type { KeyTable } from '../auth/key-table.js'
 import type { GatewayConfig } from '../config/settings.js'
-import { type Dialect, dialectFor, isOfMessagesClient } from '../core/endpoint.js'
+import { type Dialect, dialectFor, DIALECT_HEADERS, isOfMessagesClient } from '../core/endpoint.js'
 import { hasKey, maskedName, maskedPath } from '../core/key-mask.js'
 import { attachContext, RequestContext, requestIdOf } from '../core/request-context.js'
 import { processClock } from '../core/time.js'
@@ -19,7 +19,7 @@ import { KnownRefusals } from '../overload/known-refusals.js'
 import { BudgetLease } from '../overload/memory-budget.js'
 import { RequestGate } from '../overload/request-gate.js'
 import { callerAddress } from '../server/client-address.js'
-import { corsHeaders, isPreflight, preflightFault, preflightHeaders } from '../server/cors.js'
+import { addHeaders, corsHeaders, isPreflight, preflightFault, preflightHeaders } from '../server/cors.js'
 import { endResponse, sendError } from '../server/error-filter.js'
 import type { RequestStart } from '../server/http-adapter.js'
 import { foreignHostFault, originForm, pathOf, requestFault } from '../server/request-target.js'
@@ -109,7 +109,7 @@ export function requestStart(parts: RequestStartParts): RequestStart {
     if (decision !== 'let_in' && gate.refuseBarely(decision, path, request, response)) return false
     const call = beginCall(parts, requestIdOf(request, isSecret), request, path)
     const { cors, host } = settings.current.server
-    Object.assign(call.responseHeaders, corsHeaders(cors, request.headers.origin))
+    addHeaders(call.responseHeaders, corsHeaders(cors, request.headers.origin))
     const memory = new BudgetLease(admission.memory, call)
     call.memory = memory
     whenOver(call, response, () => {
@@ -139,7 +139,7 @@ function answerPreflight(
   call: RequestContext,
   headers: Readonly<Record<string, string>>,
 ): void {
-  Object.assign(call.responseHeaders, headers)
+  addHeaders(call.responseHeaders, headers)
   response.writeHead(NO_CONTENT)
   endResponse('', request, response)
 }
@@ -164,6 +164,7 @@ function beginCall(
   hooks.begun(call, request)
   const { requestIdHeader } = ERROR_FORMATS[call.dialect]
   if (requestIdHeader !== undefined) call.responseHeaders[requestIdHeader] = call.requestId
+  if (match.isShared) call.responseHeaders['vary'] = DIALECT_HEADERS
   if (sandbox) call.responseHeaders['x-gateway-sandbox'] = 'true'
   // Clients with kept-alive connections must find another replica for their next request.
   if (readiness.isLeaving) call.responseHeaders['connection'] = 'close'

@@ -129,6 +129,9 @@ export const UNKNOWN_PATH: PathMatch = {
 export const dialectsOf = ({ dialect, keyHeaders }: Pick<RouteSpec, 'dialect' | 'keyHeaders'>): readonly Dialect[] =>
   dialect === DEFAULT_DIALECT && keyHeaders.includes('x-api-key') ? [dialect, 'messages'] : [dialect]
 
+/** The answers of a shared path depend on them. */
+export const DIALECT_HEADERS = 'anthropic-version, x-api-key'
+
 /** Clients of the messages dialect send these headers, and no others do. */
 export const isOfMessagesClient = (headers: IncomingHttpHeaders): boolean =>
   headers['anthropic-version'] !== undefined || headers['x-api-key'] !== undefined

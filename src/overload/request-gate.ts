@@ -6,7 +6,7 @@ import { GatewayError } from '../core/errors.js'
 import { type RequestContext, newRequestId, requestIdOf } from '../core/request-context.js'
 import { renderError } from '../dialects/error-format.js'
 import { LinesPerSecond } from '../observability/access-log.js'
-import { exposeHeaders, isForPage } from '../server/cors.js'
+import { addHeaders, exposeHeaders, isForPage } from '../server/cors.js'
 import { sendError, endResponse } from '../server/error-filter.js'
 import type { Admission, RefusalReason } from './admission.js'
 import type { CallerHeaders } from './caller-resolver.js'
@@ -218,7 +218,8 @@ export class RequestGate implements FastRejectGate {
     })
     const { status, headers, body } = renderError(error, dialect, requestIdOf(request))
     const length = { 'content-length': String(Buffer.byteLength(body)) }
-    const whole = { ...headers, ...further, ...length, ...this.parts.corsHeadersOf(request.headers.origin) }
+    const whole = { ...headers, ...further, ...length }
+    addHeaders(whole, this.parts.corsHeadersOf(request.headers.origin))
     if (isForPage(whole)) exposeHeaders(whole)
     response.writeHead(status, whole)
     if (response.shouldKeepAlive && isSmall(request)) response.end(body)
