@@ -77,7 +77,7 @@ export interface RouteDocumentation {
 /** What is served at a path, as callers see it. */
 export interface RouteSpec {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
-  /** Literal segments and `:parameters`. */
+  /** Literal segments and `:parameters`; a `*parameter` at the end takes one segment or more. */
   readonly path: `/${string}`
   readonly dialect: Dialect
   /** What requests ask of the model they name; `none` where they name no model. */
@@ -233,23 +233,29 @@ interface Pattern<Value> {
   readonly value: Value
 }
 
+/** As the OpenAPI document spells it. */
+export const documentedPath = (template: string): string => template.replaceAll(/[:*](\w+)/g, '{$1}')
+
 /**
  * Path templates → values, matched as the server matches them: by case, slash for slash. A template is literal, or has
- * `:parameters` for whole segments, or takes whatever follows its `*`; literal ones go first, those with `*` last.
+ * `:parameters` for whole segments, or takes whatever follows its `*`, nothing only where the `*` has no name; literal ones go
+ * first, those with `*` last.
  */
 export class PathTable<Value> {
   private readonly literal = new Map<string, Value>()
   /** By the number of their segments. */
   private readonly patterns = new Map<number, Pattern<Value>[]>()
   private mostSegments = 0
-  private readonly prefixes: { readonly prefix: string; readonly value: Value }[] = []
+  private readonly prefixes: { readonly prefix: string; readonly leastLength: number; readonly value: Value }[] = []
 
   set(template: string, value: Value): void {
     // A template is found under its own name as well, without being taken apart.
     this.literal.set(template, value)
     const wildcard = template.indexOf('*')
-    if (wildcard >= 0) this.prefixes.push({ prefix: template.slice(0, wildcard), value })
-    else if (template.includes(':')) this.addPattern(template.split('/'), value)
+    if (wildcard >= 0) {
+      const leastLength = wildcard + (template.endsWith('*') ? 0 : 1)
+      this.prefixes.push({ prefix: template.slice(0, wildcard), leastLength, value })
+    } else if (template.includes(':')) this.addPattern(template.split('/'), value)
   }
 
   /** Of a literal path, or of a template; one Map lookup. */
@@ -267,7 +273,7 @@ export class PathTable<Value> {
     for (const pattern of this.patterns.get(segments.length) ?? []) {
       if (matches(pattern.segments, segments)) return pattern.value
     }
-    return this.prefixes.find(({ prefix }) => path.startsWith(prefix))?.value
+    return this.prefixes.find(({ prefix, leastLength }) => path.length >= leastLength && path.startsWith(prefix))?.value
   }
 
   private addPattern(segments: readonly string[], value: Value): void {
