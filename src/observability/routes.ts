@@ -20,21 +20,17 @@ export const routesOf = (app: Application): { readonly path: string; readonly me
 export function methodsOf(app: Application, path: string): readonly string[] {
   const methods = new Set<string>()
   for (const { route } of layersOf(app)) {
-    if (route === undefined || !matchesPattern(route.path, path)) continue
+    if (route === undefined || !matches(route.path, path)) continue
     for (const method of Object.keys(route.methods)) methods.add(method.toUpperCase())
   }
   if (methods.has('GET')) methods.add('HEAD')
   return [...methods].sort()
 }
 
-/** Our routes are literal segments and `:parameters`, nothing else. */
-function matchesPattern(pattern: string, path: string): boolean {
-  const expected = pattern.split('/')
-  const segments = path.split('/')
-  return (
-    expected.length === segments.length &&
-    expected.every((segment, index) => (segment.startsWith(':') ? segments[index] !== '' : segment === segments[index]))
-  )
+function matches(template: string, path: string): boolean {
+  const table = new PathTable<true>()
+  table.set(template, true)
+  return table.find(path) === true
 }
 
 const layersOf = (app: Application): readonly RouterLayer[] =>
