@@ -1,8 +1,8 @@
+import { METHODS } from 'node:http'
 import { Injectable, Module, type OnApplicationBootstrap } from '@nestjs/common'
 import { HttpAdapterHost } from '@nestjs/core'
 import type { Application } from 'express'
-import { EndpointTable } from '../core/endpoint.js'
-import { PathTable } from '../core/endpoint.js'
+import { EndpointTable, PathTable } from '../core/endpoint.js'
 import type { RequestContext } from '../core/request-context.js'
 
 /** The part of Express' router used here: its layers, each with a route or none. */
@@ -21,7 +21,10 @@ export function methodsOf(app: Application, path: string): readonly string[] {
   const methods = new Set<string>()
   for (const { route } of layersOf(app)) {
     if (route === undefined || !matches(route.path, path)) continue
-    for (const method of Object.keys(route.methods)) methods.add(method.toUpperCase())
+    const served = Object.keys(route.methods)
+    // A route of every method answers that there is nothing at the path.
+    if (served.length === METHODS.length) continue
+    for (const method of served) methods.add(method.toUpperCase())
   }
   if (methods.has('GET')) methods.add('HEAD')
   return [...methods].sort()
