@@ -9,12 +9,12 @@ import { cp, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { basename, join, resolve } from 'node:path'
+import { addressOf } from './gateway-address.mjs'
 
 const EXAMPLES = resolve('examples/clients')
 const MAIN = resolve('dist/main.js')
 const INSTALL_MS = 1_200_000
 const RUN_MS = 180_000
-const START_MS = 60_000
 /** What package managers say without a network, and Python without the parts that its packages in distributions leave out. */
 const OFFLINE =
   /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ENETUNREACH|name resolution|NewConnectionError|no such host|i\/o timeout/i
@@ -172,18 +172,8 @@ async function startSandbox(folder) {
     endings.delete(end)
     if (child.exitCode === null && end()) await once(child, 'exit')
   }
-  let output = ''
-  const listening = new Promise((found, refused) => {
-    child.stdout.on('data', (chunk) => {
-      output += chunk
-      const url = / listens at (\S+)\n/.exec(output)?.[1]
-      if (url !== undefined) found(url)
-    })
-    child.once('exit', (code) => refused(new Error(`The sandbox ended with ${code}:\n${output}`)))
-    setTimeout(() => refused(new Error(`The sandbox does not listen:\n${output}`)), START_MS).unref()
-  })
   try {
-    return { url: await listening, close }
+    return { url: await addressOf(child), close }
   } catch (error) {
     await close()
     throw error
