@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import Anthropic from '@anthropic-ai/sdk'
 import { expect } from '@jest/globals'
 import { startM1Simulator } from '@multi-model-gateway/sandbox/m1/m1.simulator.js'
-import { startP1Simulator } from '@multi-model-gateway/sandbox/p1/p1.simulator.js'
+import { type P1SimulatorOptions, startP1Simulator } from '@multi-model-gateway/sandbox/p1/p1.simulator.js'
 import type { Simulator } from '@multi-model-gateway/sandbox/server/simulator-server.js'
 import AnthropicOne from 'anthropic-sdk-1'
 import OpenAI, { toFile } from 'openai'
@@ -14,8 +14,10 @@ class P1SimulatorLab {
   simulator!: Simulator
   client!: OpenAI
 
+  constructor(private readonly options: P1SimulatorOptions = {}) {}
+
   async start(): Promise<void> {
-    this.simulator = await startP1Simulator({ apiKey: P1_KEY })
+    this.simulator = await startP1Simulator({ ...this.options, apiKey: P1_KEY })
     this.client = new OpenAI({ apiKey: P1_KEY, baseURL: `${this.simulator.url}/v1`, maxRetries: 0 })
   }
 
@@ -52,6 +54,35 @@ export class ChatSimulatorLab extends P1SimulatorLab {
     const frames = text.split('\n\n')
     expect(frames.slice(-2)).toEqual(['data: [DONE]', ''])
     return frames.slice(0, -2).map((frame) => JSON.parse(frame.slice('data: '.length)) as Record<string, unknown>)
+  }
+}
+
+/** An event of a streamed response. */
+export interface WireEvent {
+  readonly type: string
+  readonly sequence_number: number
+  readonly [name: string]: unknown
+}
+
+/** The P1 simulator for responses. */
+export class ResponsesSimulatorLab extends P1SimulatorLab {
+  readonly send = (path: string, body?: object, method = body === undefined ? 'GET' : 'POST'): Promise<Response> =>
+    fetch(`${this.simulator.url}/v1/responses${path}`, {
+      method,
+      headers: { authorization: `Bearer ${P1_KEY}`, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+
+  /** The events of a stream, which must be numbered without gaps and be named as their data say. */
+  readonly eventsOf = async (response: Response): Promise<WireEvent[]> => {
+    const frames = (await response.text()).split('\n\n')
+    expect(frames.pop()).toBe('')
+    return frames.map((frame) => {
+      const [, name, data] = /^event: (.+)\ndata: (.+)$/.exec(frame) ?? []
+      const event = JSON.parse(data ?? '') as WireEvent
+      expect(event.type).toBe(name)
+      return event
+    })
   }
 }
 

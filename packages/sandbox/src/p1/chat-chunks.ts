@@ -15,6 +15,9 @@ import { type ChatRequest, choiceCount } from './chat-request.js'
 
 const PADDING = 'Ab3xQ9yT7mK2wZ5d'
 
+/** What hides the length of the pieces of an answer from those who watch the wire. */
+export const paddingOf = (frame: number): string => PADDING.slice(0, (frame * 7) % PADDING.length)
+
 export type Choice = Readonly<Record<string, unknown>>
 
 /** Writes the frames of one streamed answer: same envelope in each, `usage` and `obfuscation` keys as the caller asked. */
@@ -51,8 +54,8 @@ class ChunkWriter {
   #frame(own: Readonly<Record<string, unknown>>): string {
     const { id, ...rest } = this.#envelope
     const { created, model, service_tier, system_fingerprint } = rest
-    const length = (this.#frames++ * 7) % PADDING.length
-    const padding = this.#obfuscate ? { obfuscation: PADDING.slice(0, length) } : {}
+    const frame = this.#frames++
+    const padding = this.#obfuscate ? { obfuscation: paddingOf(frame) } : {}
     const object = 'chat.completion.chunk'
     const chunk = { id, object, created, model, service_tier, system_fingerprint, ...own, ...padding }
     return `data: ${JSON.stringify(chunk)}\n\n`
@@ -119,7 +122,7 @@ function nullLogprobs(request: ChatRequest): Choice {
   return request.family === 'audio-chat' ? {} : { logprobs: null }
 }
 
-function halves(text: string): readonly string[] {
+export function halves(text: string): readonly string[] {
   const middle = Math.floor(text.length / 2)
   return [text.slice(0, middle), text.slice(middle)].filter((half) => half !== '')
 }

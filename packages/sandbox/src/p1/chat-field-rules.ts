@@ -2,7 +2,7 @@ import { isObject, type JsonObject } from '../server/json-value.js'
 import { reject } from '../server/openai-errors.js'
 
 /** Judges one value; `path` is the name the refusal carries as `param`. Throws OpenAiRejection. */
-type ValueRule = (value: unknown, path: string) => void
+export type ValueRule = (value: unknown, path: string) => void
 
 export function wrongType(path: string, expected: string, value: unknown): never {
   reject(
@@ -16,25 +16,25 @@ export function missing(path: string): never {
   reject(`Missing required parameter: '${path}'.`, path, 'missing_required_parameter')
 }
 
-function unknownParameter(path: string): never {
+export function unknownParameter(path: string): never {
   reject(`Unknown parameter: '${path}'.`, path, 'unknown_parameter')
 }
 
-function decimal(min: number, max: number): ValueRule {
+export function decimal(min: number, max: number): ValueRule {
   return (value, path) => {
     if (typeof value !== 'number') wrongType(path, 'a decimal', value)
     judgeRange(value, path, 'decimal', min, max)
   }
 }
 
-function integer(min: number, max: number): ValueRule {
+export function integer(min: number, max: number): ValueRule {
   return (value, path) => {
     if (typeof value !== 'number' || !Number.isInteger(value)) wrongType(path, 'an integer', value)
     judgeRange(value, path, 'integer', min, max)
   }
 }
 
-const boolean: ValueRule = (value, path) => {
+export const boolean: ValueRule = (value, path) => {
   if (typeof value !== 'boolean') wrongType(path, 'a boolean', value)
 }
 
@@ -51,7 +51,7 @@ export const object: ValueRule = (value, path) => {
   if (!isObject(value)) wrongType(path, 'an object', value)
 }
 
-const array: ValueRule = (value, path) => {
+export const array: ValueRule = (value, path) => {
   if (!Array.isArray(value)) wrongType(path, 'an array', value)
 }
 
@@ -64,9 +64,25 @@ export function oneOf(...allowed: readonly string[]): ValueRule {
   }
 }
 
-function nullable(rule: ValueRule): ValueRule {
+export function nullable(rule: ValueRule): ValueRule {
   return (value, path) => {
     if (value !== null) rule(value, path)
+  }
+}
+
+export type FieldRules = Readonly<Record<string, ValueRule>>
+
+/** Judges each field that is there by its rule; `path` is where the object stands. Throws OpenAiRejection. */
+export function judgeByRules(
+  value: JsonObject,
+  rules: FieldRules,
+  { path = '', acceptUnknownFields = false }: { path?: string; acceptUnknownFields?: boolean } = {},
+): void {
+  for (const [name, field] of Object.entries(value)) {
+    const fieldPath = path === '' ? name : `${path}.${name}`
+    const rule = Object.hasOwn(rules, name) ? rules[name] : undefined
+    if (rule !== undefined) rule(field, fieldPath)
+    else if (!acceptUnknownFields) unknownParameter(fieldPath)
   }
 }
 
@@ -101,7 +117,7 @@ const MAX_STOPS = 4
 const MAX_METADATA_PAIRS = 16
 
 /** The request fields of section 1 of the chat notes; `messages`, `tools` and `audio` have judges of their own. */
-const FIELD_RULES: Readonly<Record<string, ValueRule>> = {
+const FIELD_RULES: FieldRules = {
   model: string(),
   messages: array,
   modalities: nullable(modalities),
@@ -144,11 +160,7 @@ const FIELD_RULES: Readonly<Record<string, ValueRule>> = {
 
 /** Judges every top-level field by itself and in combination. Throws OpenAiRejection. */
 export function judgeFields(body: JsonObject, acceptUnknownFields: boolean): void {
-  for (const [name, value] of Object.entries(body)) {
-    const rule = Object.hasOwn(FIELD_RULES, name) ? FIELD_RULES[name] : undefined
-    if (rule !== undefined) rule(value, name)
-    else if (!acceptUnknownFields) unknownParameter(name)
-  }
+  judgeByRules(body, FIELD_RULES, { acceptUnknownFields })
   if (isObject(body['stream_options']) && body['stream'] !== true) {
     reject("The 'stream_options' parameter is only allowed when 'stream' is enabled.", 'stream_options')
   }
@@ -216,14 +228,14 @@ function webSearchOptions(value: unknown, path: string): void {
   if (place !== undefined) nullable(object)(place, `${path}.user_location`)
 }
 
-function promptCacheOptions(value: unknown, path: string): void {
+export function promptCacheOptions(value: unknown, path: string): void {
   if (!isObject(value)) wrongType(path, 'an object', value)
   const { mode, ttl } = value
   if (mode !== undefined) oneOf('implicit', 'explicit')(mode, `${path}.mode`)
   if (ttl !== undefined) oneOf('30m')(ttl, `${path}.ttl`)
 }
 
-function metadata(value: unknown, path: string): void {
+export function metadata(value: unknown, path: string): void {
   if (!isObject(value)) wrongType(path, 'an object', value)
   const pairs = Object.entries(value)
   if (pairs.length > MAX_METADATA_PAIRS) {

@@ -20,7 +20,7 @@ export function judgeModelLimits(body: JsonObject, model: string, family: P1Fami
   judgeLength(body, model)
 }
 
-function unsupportedParameter(name: string, hint = ''): never {
+export function unsupportedParameter(name: string, hint = ''): never {
   reject(`Unsupported parameter: '${name}' is not supported with this model.${hint}`, name, 'unsupported_parameter')
 }
 
@@ -60,7 +60,7 @@ function judgeSampling(body: JsonObject, model: string): void {
   }
 }
 
-const isStandard = (name: string, value: unknown): boolean =>
+export const isStandard = (name: string, value: unknown): boolean =>
   value == null || value === false || value === (name === 'top_p' ? 1 : 0)
 
 function judgeLength(body: JsonObject, model: string): void {
@@ -79,10 +79,15 @@ function judgeLength(body: JsonObject, model: string): void {
 export function judgeResponseSchema(body: JsonObject): void {
   const format = body['response_format']
   const described = isObject(format) ? format['json_schema'] : undefined
-  if (!isObject(described) || described['strict'] !== true) return
+  if (isObject(described)) judgeStrictSchema(described, 'response_format')
+}
+
+/** Judges a named schema for answers. Throws OpenAiRejection. */
+export function judgeStrictSchema(described: JsonObject, param: string, code: string | null = null): void {
+  if (described['strict'] !== true) return
   const schema = described['schema']
   if (isObject(schema) && schema['additionalProperties'] === false) return
   const rule = "In context=(), 'additionalProperties' is required to be supplied and to be false."
   const name = textOf(described['name'])
-  reject(`Invalid schema for response_format '${name}': ${rule}`, 'response_format')
+  reject(`Invalid schema for response_format '${name}': ${rule}`, param, code)
 }

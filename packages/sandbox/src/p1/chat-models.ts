@@ -67,6 +67,13 @@ const TRAITS: Readonly<Record<string, ChatTraits>> = {
   'gpt-5.4-mini': FIFTH_2,
   'gpt-5.4-nano': FIFTH_2,
   'gpt-5.5': FIFTH_4,
+  'o1-pro': O_SERIES,
+  'o3-pro': O_SERIES,
+  'codex-mini-latest': O_SERIES,
+  'gpt-5-pro': { ...FIFTH, maxOutputTokens: 272_000, efforts: ['high'] },
+  'gpt-5.2-pro': { ...FIFTH, efforts: ['medium', 'high', 'xhigh'] },
+  'gpt-5-codex': { ...FIFTH, efforts: ['low', 'medium', 'high'] },
+  'gpt-5.1-codex': { ...FIFTH, efforts: ['low', 'medium', 'high'] },
 }
 
 export function chatTraits(model: string): ChatTraits {

@@ -28,18 +28,16 @@ function judgeTool(tool: unknown, path: string): void {
   const inner = tool[kind]
   if (inner === undefined) missing(`${path}.${kind}`)
   object(inner, `${path}.${kind}`)
-  const name = fieldOf(inner, 'name')
-  if (name === undefined) missing(`${path}.${kind}.name`)
-  if (typeof name !== 'string' || !TOOL_NAME.test(name)) {
-    const expected = "Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
-    reject(
-      `Invalid '${path}.${kind}.name': string does not match pattern. ${expected}`,
-      `${path}.${kind}.name`,
-      'invalid_value',
-    )
-  }
+  const name = judgeToolName(fieldOf(inner, 'name'), `${path}.${kind}.name`)
   if (kind === 'function') judgeParameters(inner as JsonObject, name, `${path}.function.parameters`)
   else judgeCustomFormat(fieldOf(inner, 'format'), `${path}.custom.format`)
+}
+
+export function judgeToolName(name: unknown, path: string): string {
+  if (name === undefined) missing(path)
+  if (typeof name === 'string' && TOOL_NAME.test(name)) return name
+  const expected = "Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
+  reject(`Invalid '${path}': string does not match pattern. ${expected}`, path, 'invalid_value')
 }
 
 /** What a custom tool takes: free text, or text of a grammar. */
@@ -50,11 +48,15 @@ function judgeCustomFormat(format: unknown, path: string): void {
   if (fieldOf(format, 'type') !== 'grammar') return
   const grammar = fieldOf(format, 'grammar')
   if (grammar === undefined) missing(`${path}.grammar`)
-  string()(fieldOf(grammar, 'definition'), `${path}.grammar.definition`)
-  oneOf('lark', 'regex')(fieldOf(grammar, 'syntax'), `${path}.grammar.syntax`)
+  judgeGrammar(grammar, `${path}.grammar`)
 }
 
-function judgeParameters(inner: JsonObject, name: string, path: string): void {
+export function judgeGrammar(grammar: unknown, path: string): void {
+  string()(fieldOf(grammar, 'definition'), `${path}.definition`)
+  oneOf('lark', 'regex')(fieldOf(grammar, 'syntax'), `${path}.syntax`)
+}
+
+export function judgeParameters(inner: JsonObject, name: string, path: string): void {
   const schema = inner['parameters']
   if (schema === undefined) return
   const type = fieldOf(schema, 'type')

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Exchange } from '../server/exchange.js'
+import type { ResponseStore } from './responses-store.js'
 
 /**
  * The response headers of P1 (section "Response headers" of the audio notes). Some are for the account's owner only, so
@@ -40,4 +41,8 @@ export interface P1Context {
   readonly audioTokensPerMinute: number
   /** Spoken answers that can be referred to, with their expiry in Unix seconds. */
   readonly audioAnswers: Map<string, number>
+  /** What a response in the background takes. */
+  readonly backgroundMs: number
+  /** Responses that can be read and continued. */
+  readonly responses: ResponseStore
 }

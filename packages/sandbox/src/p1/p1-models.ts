@@ -87,6 +87,18 @@ export function chatFamily(model: string): P1Family {
   return isReasoning(model) ? 'reasoning-chat' : 'chat'
 }
 
+/** Family on the path of responses: those of chat without the ones that speak, and those of this path alone. */
+export function responsesFamily(model: string): P1Family {
+  const known = knownFamily(model)
+  if (known === undefined && RESPONSES_ONLY.test(model)) return 'reasoning-chat'
+  if (EMBEDDING_MODEL_IDS.includes(model) || (known !== undefined && !CHAT_FAMILIES.includes(known)))
+    throw unknownModel(model)
+  const family = chatFamily(model)
+  if (family !== 'audio-chat') return family
+  const message = `The requested model '${model}' cannot be used with the Responses API.`
+  throw new OpenAiRejection(400, message, { param: 'model' })
+}
+
 /** Family on the speech path. */
 export function speechFamily(model: string): P1Family {
   const family = knownFamily(model) ?? (/(^|-)tts(-|$)/.test(model) ? guessedSpeech(model) : undefined)

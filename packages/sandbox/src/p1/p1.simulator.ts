@@ -17,6 +17,15 @@ import { serveChat } from './chat.simulator.js'
 import { serveEmbeddings } from './embeddings.simulator.js'
 import { type P1Context, p1Headers } from './p1-context.js'
 import { serveModels } from './p1-models.js'
+import { ResponseStore } from './responses-store.js'
+import {
+  cancelResponse,
+  deleteStoredResponse,
+  serveInputItems,
+  serveInputTokens,
+  serveResponses,
+  serveStoredResponse,
+} from './responses.simulator.js'
 import { serveSpeech } from './speech.simulator.js'
 import { serveTranscription, serveTranslation } from './transcription.simulator.js'
 
@@ -27,6 +36,8 @@ export interface P1SimulatorOptions extends SimulatorOptions {
   readonly acceptUnknownFields?: boolean
   /** What transcription by token takes for a minute of audio. Default 600, as recorded. */
   readonly audioTokensPerMinute?: number
+  /** What a response in the background takes: it is queued for half of it. Default 200. */
+  readonly backgroundMs?: number
   /** What `/v1/realtime` speaks. Default `ga`, as the real one does since May 2026. */
   readonly realtimeDialect?: RealtimeDialect
 }
@@ -37,11 +48,18 @@ export interface P1Simulator extends Simulator {
 }
 
 const RECORDED_TOKENS_PER_MINUTE = 600
+const BACKGROUND_MS = 200
 
 type Route = (exchange: Exchange, context: P1Context) => Promise<void>
 
 const ROUTES: readonly { readonly method: string; readonly path: RegExp; readonly serve: Route }[] = [
   { method: 'POST', path: /^\/v1\/chat\/completions$/, serve: serveChat },
+  { method: 'POST', path: /^\/v1\/responses$/, serve: serveResponses },
+  { method: 'POST', path: /^\/v1\/responses\/input_tokens$/, serve: serveInputTokens },
+  { method: 'GET', path: /^\/v1\/responses\/[^/]+$/, serve: serveStoredResponse },
+  { method: 'DELETE', path: /^\/v1\/responses\/[^/]+$/, serve: deleteStoredResponse },
+  { method: 'POST', path: /^\/v1\/responses\/[^/]+\/cancel$/, serve: cancelResponse },
+  { method: 'GET', path: /^\/v1\/responses\/[^/]+\/input_items$/, serve: serveInputItems },
   { method: 'POST', path: /^\/v1\/embeddings$/, serve: serveEmbeddings },
   { method: 'POST', path: /^\/v1\/audio\/speech$/, serve: serveSpeech },
   { method: 'POST', path: /^\/v1\/audio\/transcriptions$/, serve: serveTranscription },
@@ -50,7 +68,7 @@ const ROUTES: readonly { readonly method: string; readonly path: RegExp; readonl
 ]
 
 /**
- * Starts the OpenAI-like upstream P1: chat, embeddings, speech, transcription, translation, the model list and realtime voice under `/v1`.
+ * Starts the OpenAI-like upstream P1: chat, responses, embeddings, speech, transcription, translation, the model list and realtime voice under `/v1`.
  */
 export async function startP1Simulator(options: P1SimulatorOptions = {}): Promise<P1Simulator> {
   const context: P1Context = {
@@ -58,6 +76,8 @@ export async function startP1Simulator(options: P1SimulatorOptions = {}): Promis
     acceptUnknownFields: options.acceptUnknownFields ?? false,
     audioTokensPerMinute: options.audioTokensPerMinute ?? RECORDED_TOKENS_PER_MINUTE,
     audioAnswers: new Map(),
+    backgroundMs: options.backgroundMs ?? BACKGROUND_MS,
+    responses: new ResponseStore(),
   }
   const { served = new ServedLedger() } = options
   const protocol = realtimeProtocol({ ...options, served, dialect: options.realtimeDialect ?? 'ga' })

@@ -6,8 +6,8 @@ import { fieldOf, isObject, type JsonObject, listOf } from './json-value.js'
  * | Word | Effect |
  * |---|---|
  * | `#bytes=N` | speech: exactly N bytes of pcm-like data instead of speech |
- * | `#chunks=N` | chat and messages: N content pieces `piece <n>` |
- * | `#words=N` | chat and messages: an answer of N words |
+ * | `#chunks=N` | chat, messages and responses: N content pieces `piece <n>` |
+ * | `#words=N` | chat, messages and responses: an answer of N words |
  * | `#hold=N` | any event stream: N frames, then silence until the client disconnects |
  * | `#args={…}` | the arguments of the first tool call, taken verbatim up to the end of the text |
  */

@@ -45,10 +45,14 @@ export class ServedLedger {
 
 const count = (value: unknown): number => (typeof value === 'number' ? value : 0)
 
+/** Each endpoint of the family has a name of its own for the details. */
+const detailsOf = (usage: unknown, ...names: readonly string[]): unknown =>
+  names.map((name) => fieldOf(usage, name)).find((details) => details !== undefined)
+
 /** Tokens of the usage objects of chat (`prompt_tokens`, …) and of everything else in its family (`input_tokens`, …). */
 export function tokenUnits(usage: unknown): ServedUnits {
-  const input = fieldOf(usage, 'prompt_tokens_details') ?? fieldOf(usage, 'input_token_details')
-  const output = fieldOf(usage, 'completion_tokens_details') ?? fieldOf(usage, 'output_token_details')
+  const input = detailsOf(usage, 'prompt_tokens_details', 'input_token_details', 'input_tokens_details')
+  const output = detailsOf(usage, 'completion_tokens_details', 'output_token_details', 'output_tokens_details')
   return {
     promptTokens: count(fieldOf(usage, 'prompt_tokens') ?? fieldOf(usage, 'input_tokens')),
     completionTokens: count(fieldOf(usage, 'completion_tokens') ?? fieldOf(usage, 'output_tokens')),
@@ -97,6 +101,25 @@ export class ChatTally implements StreamTally {
     const chunk = dataOf(frame)
     if (isObject(chunk?.['usage'])) this.#units = tokenUnits(chunk['usage'])
     for (const choice of objectsOf(chunk?.['choices'])) if (holdsText(choice['delta'])) this.#pieces += 1
+  }
+
+  get units(): ServedUnits {
+    return this.#units ?? { promptTokens: this.promptTokens, completionTokens: this.#pieces }
+  }
+}
+
+/** Responses: the figures of the last event, or the pieces written so far behind what was asked. */
+export class ResponsesTally implements StreamTally {
+  #pieces = 0
+  #units: ServedUnits | undefined
+
+  constructor(private readonly promptTokens: number) {}
+
+  readonly note = (frame: Frame): void => {
+    const event = dataOf(frame)
+    const usage = fieldOf(event?.['response'], 'usage')
+    if (isObject(usage)) this.#units = tokenUnits(usage)
+    if (typeof event?.['delta'] === 'string') this.#pieces += 1
   }
 
   get units(): ServedUnits {
