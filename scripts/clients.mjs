@@ -9,17 +9,20 @@ import { cp, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { basename, join, resolve } from 'node:path'
+import { addressOf } from './gateway-address.mjs'
 
 const EXAMPLES = resolve('examples/clients')
 const MAIN = resolve('dist/main.js')
-const INSTALL_MS = 1_200_000
+const INSTALL_MS = 600_000
 const RUN_MS = 180_000
-const START_MS = 60_000
 /** What package managers say without a network, and Python without the parts that its packages in distributions leave out. */
 const OFFLINE =
-  /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ENETUNREACH|name resolution|NewConnectionError|no such host|i\/o timeout/i
+  /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ENETUNREACH|name resolution|NewConnectionError|no such host|i\/o timeout|ProxyError|Tunnel connection failed|HTTP error \d|timed out/i
 const NO_VENV = /ensurepip is not available|No module named venv/
 const MINIMUM_PYTHON = [3, 11]
+
+const LATE = 'did not end within'
+const isLate = (failure) => failure.startsWith(LATE)
 
 /** This machine lacks something: no fault of the example. */
 class NotHere extends Error {}
@@ -42,7 +45,7 @@ async function execute(command, args, { cwd, env, deadlineMs }) {
   const end = () => child.pid !== undefined && process.kill(-child.pid, 'SIGKILL')
   endings.add(end)
   const timer = setTimeout(() => {
-    failure = `did not end within ${deadlineMs / 1000} s`
+    failure = `${LATE} ${deadlineMs / 1000} s`
     end()
   }, deadlineMs)
   try {
@@ -61,7 +64,7 @@ async function install(command, args, cwd, env = {}) {
   const options = { cwd, env: { ...process.env, ...env }, deadlineMs: INSTALL_MS }
   const { output, failure } = await execute(command, args, options)
   if (failure === undefined) return output
-  if (OFFLINE.test(output)) throw new NotHere('the registry of its packages cannot be reached')
+  if (OFFLINE.test(output) || isLate(failure)) throw new NotHere('the registry of its packages cannot be reached')
   if (NO_VENV.test(output)) throw new NotHere('python3 has no venv')
   throw new Error(`${command} ${args.join(' ')} ${failure}:\n${output}`)
 }
@@ -88,7 +91,7 @@ async function environmentFor(requirements, cache) {
   await install('python3', ['-m', 'venv', folder], EXAMPLES)
   const python = join(folder, 'bin/python')
   // What is not imported need not be compiled: half the time.
-  const options = ['--quiet', '--disable-pip-version-check', '--no-input', '--no-compile']
+  const options = ['--quiet', '--disable-pip-version-check', '--no-input', '--no-compile', '--retries=2']
   await install(python, ['-m', 'pip', 'install', ...options, '-r', requirements], join(EXAMPLES, 'python'))
   return python
 }
@@ -172,18 +175,8 @@ async function startSandbox(folder) {
     endings.delete(end)
     if (child.exitCode === null && end()) await once(child, 'exit')
   }
-  let output = ''
-  const listening = new Promise((found, refused) => {
-    child.stdout.on('data', (chunk) => {
-      output += chunk
-      const url = / listens at (\S+)\n/.exec(output)?.[1]
-      if (url !== undefined) found(url)
-    })
-    child.once('exit', (code) => refused(new Error(`The sandbox ended with ${code}:\n${output}`)))
-    setTimeout(() => refused(new Error(`The sandbox does not listen:\n${output}`)), START_MS).unref()
-  })
   try {
-    return { url: await listening, close }
+    return { url: await addressOf(child), close }
   } catch (error) {
     await close()
     throw error

@@ -5,31 +5,13 @@ import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { addressOf } from './gateway-address.mjs'
 
 const { SANDBOX_KEY, startSandbox } = await import('@multi-model-gateway/sandbox/sandbox.js')
 
 const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url))
-const READY_WITHIN_MS = 60_000
 const HOST = '127.0.0.1'
-
-/** The address that a gateway names once it listens. */
-async function addressOf(child) {
-  const output = createInterface({ input: child.stdout })
-  const timer = setTimeout(() => child.kill(), READY_WITHIN_MS)
-  try {
-    for await (const line of output) {
-      const [, address] = /listens at (http:\S+)/.exec(line) ?? []
-      if (address !== undefined) return address
-    }
-    throw new Error('The gateway ended before it listened.')
-  } finally {
-    clearTimeout(timer)
-    // What it writes from now on must not fill the pipe.
-    child.stdout.resume()
-  }
-}
 
 /** Starts it in an empty directory; `close` ends it and the simulators. */
 export async function startGateway() {

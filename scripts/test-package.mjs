@@ -4,7 +4,7 @@ import { execFileSync, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
+import { addressOf } from './gateway-address.mjs'
 
 const START_LIMIT_MS = 300_000
 const HEADERS = { authorization: 'Bearer sandbox-demo-key' }
@@ -14,19 +14,6 @@ const folder = mkdtempSync(join(tmpdir(), 'gateway-package-'))
 function check(what, isTrue) {
   if (!isTrue) throw new Error(`The package fails: ${what}`)
   console.log(`✔ ${what}`)
-}
-
-/** Resolves with the address once the gateway has said it. */
-async function addressOf(child) {
-  const timer = setTimeout(() => child.kill(), START_LIMIT_MS)
-  for await (const line of createInterface({ input: child.stdout })) {
-    const [, address] = /listens at (http\S+)/.exec(line) ?? []
-    if (address === undefined) continue
-    clearTimeout(timer)
-    child.stdout.resume()
-    return address
-  }
-  throw new Error('The package did not start.')
 }
 
 async function json(response) {
@@ -48,7 +35,7 @@ async function main() {
     detached: true,
   })
   try {
-    const address = await addressOf(child)
+    const address = await addressOf(child, START_LIMIT_MS)
     check('starts a sandbox in an empty folder', true)
     const chat = await fetch(`${address}/v1/chat/completions`, {
       method: 'POST',

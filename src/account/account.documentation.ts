@@ -1,6 +1,6 @@
 import { schemaOf } from '../core/dto.js'
 import type { RouteDocumentation } from '../core/endpoint.js'
-import { answer, described, type Schema, TEXT } from '../core/json-schema.js'
+import { answer, constant, COUNT, described } from '../core/json-schema.js'
 import { LIMIT_NAMES } from '../core/quota.js'
 import {
   CURSOR_PARAMETER,
@@ -12,8 +12,6 @@ import {
   UsageSumsDto,
 } from '../usage/usage.dto.js'
 
-const COUNT = { type: 'integer', minimum: 0 } as const satisfies Schema
-
 const LIMIT_STATE = answer('LimitState', 'How one limit stands', {
   limit: { type: 'integer', minimum: 1, description: 'All of it' },
   remaining: { ...COUNT, description: 'What is left' },
@@ -22,7 +20,7 @@ const LIMIT_STATE = answer('LimitState', 'How one limit stands', {
 })
 
 const LIMITS = answer('Limits', 'The limits of a key; only those that it has', {
-  object: { ...TEXT, const: 'limits', description: 'What it is' },
+  object: constant('limits'),
   scope: { ...described('Whose limits they are'), example: 'key:team-a' },
   shared: { type: 'boolean', description: 'All replicas count together at this moment' },
   limits: {

@@ -4,7 +4,7 @@ import { DtoCheck, type Query, Shown } from '../core/dto.js'
 import type { ParameterDocumentation, RouteDocumentation, RouteSpec } from '../core/endpoint.js'
 import { GatewayError, quoted } from '../core/errors.js'
 import { JsonBody } from '../core/json-body.js'
-import { listOf, patternOf, type Schema, TEXT } from '../core/json-schema.js'
+import { constant, listOf, patternOf, type Schema, TEXT } from '../core/json-schema.js'
 import { contextOf } from '../core/request-context.js'
 import { assertJson, type Exchange, HttpExchange, JSON_BODY_TIMEOUT_MS } from '../server/json-request.js'
 import { assertReadable, readBody } from '../server/read-body.js'
@@ -151,7 +151,7 @@ interface Page<Item> {
 /** Makes the DTO class of such a page; `next` describes how to request the following one. */
 export function pageOf<Item>(item: Schema, next: string): new (data: readonly Item[], hasMore: boolean) => Page<Item> {
   class PageDto implements Page<Item> {
-    @Shown({ ...TEXT, const: 'list', description: 'What it is' })
+    @Shown(constant('list'))
     readonly object = 'list'
 
     @Shown(listOf(item, 'The page'))

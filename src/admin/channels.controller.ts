@@ -3,7 +3,7 @@ import type { ChannelConfig } from '../config/channel-schema.js'
 import { ConfigStore } from '../config/config-store.js'
 import { schemaOf, Shown } from '../core/dto.js'
 import { GatewayError } from '../core/errors.js'
-import { described, listOf, TEXT } from '../core/json-schema.js'
+import { constant, COUNT, described, listOf } from '../core/json-schema.js'
 import { type ChannelReport, ChannelReports } from '../routing/router.js'
 import { Endpoint } from '../server/endpoint.decorator.js'
 import { adminRoute, pathParameter } from './admin-request.js'
@@ -27,13 +27,13 @@ class ChannelDto {
   @Shown({ ...described('Of its breaker; open = spared'), enum: ['closed', 'half_open', 'open'] })
   readonly state: ChannelReport['state']
 
-  @Shown({ type: 'integer', minimum: 0, description: 'By its own fault, in a row' })
+  @Shown(described('By its own fault, in a row', COUNT))
   readonly consecutive_failures: number
 
-  @Shown({ type: 'integer', minimum: 0, description: 'Milliseconds until a call may try it again' })
+  @Shown(described('Milliseconds until a call may try it again', COUNT))
   readonly open_for_ms: number
 
-  @Shown({ type: 'integer', minimum: 0, description: 'Calls that wait for their first byte' })
+  @Shown(described('Calls that wait for their first byte', COUNT))
   readonly waiting: number
 
   @Shown({ type: ['number', 'null'], description: 'To the first byte, on average; null = not used lately' })
@@ -55,7 +55,7 @@ class ChannelDto {
 const CHANNEL = schemaOf(ChannelDto, 'Channel', 'A channel of the configuration, with its state in this process')
 
 class ChannelListDto {
-  @Shown({ ...TEXT, const: 'list', description: 'What it is' })
+  @Shown(constant('list'))
   readonly object = 'list'
 
   @Shown(listOf(CHANNEL, 'All of them'))

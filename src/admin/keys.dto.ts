@@ -5,7 +5,7 @@ import type { KeyLimits } from '../config/settings.js'
 import { glob, keyIdentifier } from '../config/value-types.js'
 import { Field, schemaOf, Shown } from '../core/dto.js'
 import { quoted } from '../core/errors.js'
-import { described, listOf, nullable, patternOf, type Schema, TEXT } from '../core/json-schema.js'
+import { constant, described, listOf, nullable, patternOf, type Schema, TEXT, UNIX_MS } from '../core/json-schema.js'
 import {
   anyRecord,
   fieldError,
@@ -90,9 +90,6 @@ const keyNote = shown(
 
 const timeMs = integer({ minimum: 0, maximum: LATEST_MS })
 
-const TIME = 'Unix milliseconds'
-const TIME_SHOWN = { type: 'integer', format: 'int64', description: TIME } as const satisfies Schema
-
 /** Fields of a key. In a create, null equals absent; in a change, null removes the field. */
 export class KeyChangeDto {
   @Field(optional(modelGlobs), { description: 'Globs; without them every model' })
@@ -104,7 +101,7 @@ export class KeyChangeDto {
   @Field(optional(keyNote), { description: 'For operators only, without control characters' })
   readonly note?: string | null
 
-  @Field(optional(timeMs), { description: `${TIME}; the key is refused from then on` })
+  @Field(optional(timeMs), { description: `${UNIX_MS.description}; the key is refused from then on` })
   readonly expires_at?: number | null
 }
 
@@ -120,7 +117,7 @@ type KeyState = 'active' | 'expired' | 'revoked'
 
 /** A key in the admin API: reveals neither the key nor its hash. */
 export class KeyDto {
-  @Shown({ ...TEXT, const: 'api_key' })
+  @Shown(constant('api_key'))
   readonly object = 'api_key'
 
   @Shown(described('Stands in logs, metrics and usage'))
@@ -141,16 +138,16 @@ export class KeyDto {
   @Shown(nullable(described('For operators only')))
   readonly note: string | null
 
-  @Shown(TIME_SHOWN)
+  @Shown(UNIX_MS)
   readonly created_at: number
 
-  @Shown(TIME_SHOWN)
+  @Shown(UNIX_MS)
   readonly updated_at: number
 
-  @Shown({ ...nullable(TIME_SHOWN), description: `${TIME}; null = never` })
+  @Shown({ ...nullable(UNIX_MS), description: `${UNIX_MS.description}; null = never` })
   readonly expires_at: number | null
 
-  @Shown(nullable(TIME_SHOWN))
+  @Shown(nullable(UNIX_MS))
   readonly revoked_at: number | null
 
   constructor(key: IssuedKey, nowMs: number) {

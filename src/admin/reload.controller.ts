@@ -2,7 +2,7 @@ import { Controller, Inject, Injectable, UseGuards } from '@nestjs/common'
 import { ConfigStore, reportReload } from '../config/config-store.js'
 import { schemaOf, Shown } from '../core/dto.js'
 import { GatewayError } from '../core/errors.js'
-import { listOf, TEXT } from '../core/json-schema.js'
+import { constant, listOf, TEXT } from '../core/json-schema.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
 import { Endpoint } from '../server/endpoint.decorator.js'
@@ -11,7 +11,7 @@ import { AdminGuard, CurrentAdmin } from './admin.guard.js'
 import { type Admin, AuditLog } from './audit-log.js'
 
 class ReloadDto {
-  @Shown({ ...TEXT, const: 'config_reload', description: 'What it is' })
+  @Shown(constant('config_reload'))
   readonly object = 'config_reload'
 
   @Shown(listOf(TEXT, 'Settings that changed, but keep their values until a restart'))

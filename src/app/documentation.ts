@@ -42,6 +42,7 @@ export function serveDocumentation(application: INestApplication, settings: Sett
   server.get('/', (request: IncomingMessage, response: ServerResponse) => {
     const accepted = request.headers.accept ?? ''
     const links = linksOf(isShown(request))
+    response.setHeader('vary', 'accept')
     if (accepted.includes('text/html')) write(response, 'text/html', htmlPage(links))
     else write(response, 'text/plain', textPage(links))
   })

@@ -2,6 +2,7 @@ import { AdminModule } from '../admin/admin.module.js'
 import {
   type AnswerDocumentation,
   dialectsOf,
+  documentedPath,
   type ParameterDocumentation,
   type RouteDocumentation,
   type RouteSpec,
@@ -51,7 +52,7 @@ export function openApiDocument(publicUrl: string = DEFAULT_SERVER): OpenApiDocu
   const paths: Record<string, Record<string, Operation>> = {}
   for (const route of routes()) {
     if (route.documentation === 'none') continue
-    const path = route.path.replaceAll(/:(\w+)/g, '{$1}')
+    const path = documentedPath(route.path)
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(route, route.documentation, components) }
   }
   return {

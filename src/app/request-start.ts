@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { keyFault } from '../auth/key.guard.js'
 import type { KeyTable } from '../auth/key-table.js'
 import type { GatewayConfig } from '../config/settings.js'
-import { type Dialect, dialectFor, endpointFor } from '../core/endpoint.js'
+import { type Dialect, dialectFor, DIALECT_HEADERS, isOfMessagesClient } from '../core/endpoint.js'
 import { hasKey, maskedName, maskedPath } from '../core/key-mask.js'
 import { attachContext, RequestContext, requestIdOf } from '../core/request-context.js'
 import { processClock } from '../core/time.js'
@@ -19,7 +19,7 @@ import { KnownRefusals } from '../overload/known-refusals.js'
 import { BudgetLease } from '../overload/memory-budget.js'
 import { RequestGate } from '../overload/request-gate.js'
 import { callerAddress } from '../server/client-address.js'
-import { corsHeaders, isPreflight, preflightFault, preflightHeaders } from '../server/cors.js'
+import { addHeaders, corsHeaders, isPreflight, preflightFault, preflightHeaders } from '../server/cors.js'
 import { endResponse, sendError } from '../server/error-filter.js'
 import type { RequestStart } from '../server/http-adapter.js'
 import { foreignHostFault, originForm, pathOf, requestFault } from '../server/request-target.js'
@@ -30,7 +30,7 @@ const SWITCHING_PROTOCOLS = 101
 const NO_CONTENT = 204
 const FIRST_ERROR_STATUS = 400
 
-export const dialectOf = (path: string): Dialect => ENDPOINTS.dialectOf(path)
+export const dialectOf = (path: string, isOfMessages?: boolean): Dialect => ENDPOINTS.dialectOf(path, isOfMessages)
 
 interface RequestStartParts {
   readonly logging: Logging
@@ -62,7 +62,7 @@ function gateOf({ sandbox, readiness, hooks, admission, settings, lastResponse }
     ...{ admission, known, lastResponse, dialectOf },
     nowMs: processClock,
     mayBeBare: () => !sandbox && !readiness.isLeaving,
-    endpointOf: (method, path) => endpointFor(ENDPOINTS.find(path), method),
+    matchOf: (path) => ENDPOINTS.find(path),
     sharerOf: (headers) => callers.of(headers),
     corsHeadersOf: (origin) => corsHeaders(settings.current.server.cors, origin),
   })
@@ -109,7 +109,7 @@ export function requestStart(parts: RequestStartParts): RequestStart {
     if (decision !== 'let_in' && gate.refuseBarely(decision, path, request, response)) return false
     const call = beginCall(parts, requestIdOf(request, isSecret), request, path)
     const { cors, host } = settings.current.server
-    Object.assign(call.responseHeaders, corsHeaders(cors, request.headers.origin))
+    addHeaders(call.responseHeaders, corsHeaders(cors, request.headers.origin))
     const memory = new BudgetLease(admission.memory, call)
     call.memory = memory
     whenOver(call, response, () => {
@@ -139,7 +139,7 @@ function answerPreflight(
   call: RequestContext,
   headers: Readonly<Record<string, string>>,
 ): void {
-  Object.assign(call.responseHeaders, headers)
+  addHeaders(call.responseHeaders, headers)
   response.writeHead(NO_CONTENT)
   endResponse('', request, response)
 }
@@ -157,13 +157,14 @@ function beginCall(
   path: string,
 ): RequestContext {
   const match = ENDPOINTS.find(path)
-  const dialect = dialectFor(match, request.headers)
+  const dialect = dialectFor(match, isOfMessagesClient(request.headers))
   const call = new RequestContext(requestId, request.method ?? '', path, processClock(), match, dialect)
   call.isExplained = settings.current.server.explainHeaders
   attachContext(request, call)
   hooks.begun(call, request)
   const { requestIdHeader } = ERROR_FORMATS[call.dialect]
   if (requestIdHeader !== undefined) call.responseHeaders[requestIdHeader] = call.requestId
+  if (match.isShared) call.responseHeaders['vary'] = DIALECT_HEADERS
   if (sandbox) call.responseHeaders['x-gateway-sandbox'] = 'true'
   // Clients with kept-alive connections must find another replica for their next request.
   if (readiness.isLeaving) call.responseHeaders['connection'] = 'close'

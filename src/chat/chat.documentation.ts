@@ -1,9 +1,7 @@
 import { schemaOf } from '../core/dto.js'
 import type { RouteDocumentation } from '../core/endpoint.js'
-import { answer, described, eventsOf, listOf, nullable, type Schema, TEXT } from '../core/json-schema.js'
+import { answer, constant, COUNT, described, eventsOf, listOf, nullable, type Schema } from '../core/json-schema.js'
 import { ChatRequestDto } from './chat.dto.js'
-
-const COUNT = { type: 'integer', minimum: 0 } as const satisfies Schema
 
 const USAGE = answer('ChatUsage', 'Tokens that were used', {
   prompt_tokens: { ...COUNT, description: 'Of the request' },
@@ -43,14 +41,14 @@ const COMMON = {
 
 const COMPLETION = answer('ChatCompletion', 'A whole answer', {
   ...COMMON,
-  object: { ...TEXT, const: 'chat.completion', description: 'What it is' },
+  object: constant('chat.completion'),
   choices: listOf(choice('ChatChoice', 'message'), 'As many as n asks for'),
   'usage?': nullable(USAGE),
 })
 
 const CHUNK = answer('ChatCompletionChunk', 'The data of one event; the last event is data: [DONE]', {
   ...COMMON,
-  object: { ...TEXT, const: 'chat.completion.chunk', description: 'What it is' },
+  object: constant('chat.completion.chunk'),
   choices: listOf(choice('ChatChunkChoice', 'delta'), 'Empty where the event has the usage alone'),
   'usage?': nullable(USAGE),
 })

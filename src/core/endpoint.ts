@@ -77,7 +77,7 @@ export interface RouteDocumentation {
 /** What is served at a path, as callers see it. */
 export interface RouteSpec {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
-  /** Literal segments and `:parameters`. */
+  /** Literal segments and `:parameters`; a `*parameter` at the end takes one segment or more. */
   readonly path: `/${string}`
   readonly dialect: Dialect
   /** What requests ask of the model they name; `none` where they name no model. */
@@ -129,9 +129,16 @@ export const UNKNOWN_PATH: PathMatch = {
 export const dialectsOf = ({ dialect, keyHeaders }: Pick<RouteSpec, 'dialect' | 'keyHeaders'>): readonly Dialect[] =>
   dialect === DEFAULT_DIALECT && keyHeaders.includes('x-api-key') ? [dialect, 'messages'] : [dialect]
 
-/** The dialect of a request's client, which shows in the headers that clients of the messages dialect send and no others do. */
-export const dialectFor = ({ dialect, isShared }: PathMatch, headers: IncomingHttpHeaders): Dialect =>
-  isShared && (headers['anthropic-version'] !== undefined || headers['x-api-key'] !== undefined) ? 'messages' : dialect
+/** The answers of a shared path depend on them. */
+export const DIALECT_HEADERS = 'anthropic-version, x-api-key'
+
+/** Clients of the messages dialect send these headers, and no others do. */
+export const isOfMessagesClient = (headers: IncomingHttpHeaders): boolean =>
+  headers['anthropic-version'] !== undefined || headers['x-api-key'] !== undefined
+
+/** The dialect of a request's client; `isOfMessages` = as `isOfMessagesClient` says. */
+export const dialectFor = ({ dialect, isShared }: PathMatch, isOfMessages: boolean): Dialect =>
+  isShared && isOfMessages ? 'messages' : dialect
 
 /** The endpoint that answers a method at a path, as Express routes it: GET answers HEAD. */
 export function endpointFor({ endpoints }: PathMatch, method: string): EndpointSpec | undefined {
@@ -171,8 +178,8 @@ export class EndpointTable {
   }
 
   /** For failures that come before a request is looked at; nothing but the prefix of an unknown path is read. */
-  dialectOf(path: string): Dialect {
-    return (this.known.get(path) ?? this.unknown(path)).dialect
+  dialectOf(path: string, isOfMessages = false): Dialect {
+    return dialectFor(this.known.get(path) ?? this.unknown(path), isOfMessages)
   }
 
   /** The family of a route's template, endpoint or not. */
@@ -226,23 +233,29 @@ interface Pattern<Value> {
   readonly value: Value
 }
 
+/** As the OpenAPI document spells it. */
+export const documentedPath = (template: string): string => template.replaceAll(/[:*](\w+)/g, '{$1}')
+
 /**
  * Path templates → values, matched as the server matches them: by case, slash for slash. A template is literal, or has
- * `:parameters` for whole segments, or takes whatever follows its `*`; literal ones go first, those with `*` last.
+ * `:parameters` for whole segments, or takes whatever follows its `*`, nothing only where the `*` has no name; literal ones go
+ * first, those with `*` last.
  */
 export class PathTable<Value> {
   private readonly literal = new Map<string, Value>()
   /** By the number of their segments. */
   private readonly patterns = new Map<number, Pattern<Value>[]>()
   private mostSegments = 0
-  private readonly prefixes: { readonly prefix: string; readonly value: Value }[] = []
+  private readonly prefixes: { readonly prefix: string; readonly leastLength: number; readonly value: Value }[] = []
 
   set(template: string, value: Value): void {
     // A template is found under its own name as well, without being taken apart.
     this.literal.set(template, value)
     const wildcard = template.indexOf('*')
-    if (wildcard >= 0) this.prefixes.push({ prefix: template.slice(0, wildcard), value })
-    else if (template.includes(':')) this.addPattern(template.split('/'), value)
+    if (wildcard >= 0) {
+      const leastLength = wildcard + (template.endsWith('*') ? 0 : 1)
+      this.prefixes.push({ prefix: template.slice(0, wildcard), leastLength, value })
+    } else if (template.includes(':')) this.addPattern(template.split('/'), value)
   }
 
   /** Of a literal path, or of a template; one Map lookup. */
@@ -260,7 +273,7 @@ export class PathTable<Value> {
     for (const pattern of this.patterns.get(segments.length) ?? []) {
       if (matches(pattern.segments, segments)) return pattern.value
     }
-    return this.prefixes.find(({ prefix }) => path.startsWith(prefix))?.value
+    return this.prefixes.find(({ prefix, leastLength }) => path.length >= leastLength && path.startsWith(prefix))?.value
   }
 
   private addPattern(segments: readonly string[], value: Value): void {

@@ -31,6 +31,13 @@ export interface Schema {
 
 export const TEXT = { type: 'string' } as const satisfies Schema
 
+export const COUNT = { type: 'integer', minimum: 0 } as const satisfies Schema
+
+export const UNIX_MS = { type: 'integer', format: 'int64', description: 'Unix milliseconds' } as const satisfies Schema
+
+/** A text that is always the same. */
+export const constant = (value: string, description = 'What it is'): Schema => ({ ...TEXT, const: value, description })
+
 /** The source of an expression as all readers of patterns know it: few know the names of Unicode's categories. */
 export const patternOf = (source: string): string => source.replaceAll('\\p{Cc}', '\\u0000-\\u001f\\u007f-\\u009f')
 

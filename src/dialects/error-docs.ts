@@ -1,6 +1,6 @@
 import { type Dialect, dialectsOf, type RouteSpec } from '../core/endpoint.js'
 import { ERROR_KINDS, type ErrorKind, GatewayError } from '../core/errors.js'
-import { answer, described, nullable, type Schema, TEXT } from '../core/json-schema.js'
+import { answer, constant, described, nullable, type Schema } from '../core/json-schema.js'
 import { ERROR_FORMATS } from './error-format.js'
 
 const MESSAGE = described('What is wrong, for people; it never holds a secret')
@@ -22,7 +22,7 @@ const OPENAI_ERROR = answer('OpenAIError', 'An error of the chat, audio, models,
 })
 
 const MESSAGES_ERROR = answer('MessagesError', 'An error of the messages routes', {
-  type: { ...TEXT, const: 'error', description: 'Always error' },
+  type: constant('error', 'Always error'),
   error: {
     type: 'object',
     description: 'The error itself',

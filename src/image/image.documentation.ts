@@ -1,9 +1,9 @@
 import type { RouteDocumentation } from '../core/endpoint.js'
-import { answer, described, eventsOf, listOf, type Schema, TEXT } from '../core/json-schema.js'
+import { answer, described, eventsOf, listOf, type Schema, TEXT, UNIX_MS } from '../core/json-schema.js'
 import { IMAGE_STATUSES } from '../providers/contract.js'
 import { TASK_ID } from './task-id.js'
 
-const TIME = { type: 'integer', format: 'int64', description: 'Unix milliseconds; 0 until known' } as const
+const TIME = described(`${UNIX_MS.description}; 0 until known`, UNIX_MS)
 
 const BUTTON = answer('ImageButton', 'What may be done next with the picture', {
   'customId?': described('Prefix, operation, index and job, e.g. MJ::JOB::upsample::1::<uuid>'),

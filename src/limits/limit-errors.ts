@@ -1,7 +1,7 @@
 import type { KeyLimits } from '../config/settings.js'
 import type { Dialect } from '../core/endpoint.js'
 import { GatewayError } from '../core/errors.js'
-import type { Schema } from '../core/json-schema.js'
+import { COUNT, described, type Schema } from '../core/json-schema.js'
 import {
   CONCURRENCY_LIMITS,
   type ConcurrencyLimitName,
@@ -58,11 +58,10 @@ export const LIMIT_HEADERS: readonly { readonly name: string; readonly schema: S
     const names = family[name]
     const { words } = MINUTE_LIMITS[name]
     if (names === undefined) return []
-    const count = { type: 'integer', minimum: 0 } as const
     return [
-      { name: names.limit, schema: { ...count, description: `The limit of the key: ${words}` } },
-      { name: names.remaining, schema: { ...count, description: `What is left of it: ${words}` } },
-      { name: names.reset, schema: { type: 'string', description: reset } },
+      { name: names.limit, schema: described(`The limit of the key: ${words}`, COUNT) },
+      { name: names.remaining, schema: described(`What is left of it: ${words}`, COUNT) },
+      { name: names.reset, schema: described(reset) },
     ]
   }),
 )

@@ -1,9 +1,7 @@
 import { schemaOf } from '../core/dto.js'
 import type { ParameterDocumentation, RouteDocumentation } from '../core/endpoint.js'
-import { answer, described, eventsOf, listOf, nullable, type Schema, TEXT } from '../core/json-schema.js'
+import { answer, constant, COUNT, described, eventsOf, listOf, nullable, TEXT } from '../core/json-schema.js'
 import { CountTokensRequestDto, MessagesRequestDto } from './messages.dto.js'
-
-const COUNT = { type: 'integer', minimum: 0 } as const satisfies Schema
 
 const PARAMETERS: readonly ParameterDocumentation[] = [
   { in: 'header', name: 'anthropic-version', description: 'Travels on to the upstream', schema: TEXT },
@@ -13,7 +11,7 @@ const PARAMETERS: readonly ParameterDocumentation[] = [
 
 const MESSAGE = answer('Message', 'A whole answer', {
   id: described('Of the answer'),
-  type: { ...TEXT, const: 'message', description: 'What it is' },
+  type: constant('message'),
   role: described('assistant'),
   model: described('That answered'),
   content: listOf(

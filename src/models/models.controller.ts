@@ -17,7 +17,7 @@ export class ModelsController {
   }
 
   @Endpoint(MODEL)
-  find(@Param('model') model: string, @CurrentRequest() call: RequestContext): Model | MessagesModel {
-    return this.models.find(model, call)
+  find(@Param('model') segments: readonly string[], @CurrentRequest() call: RequestContext): Model | MessagesModel {
+    return this.models.find(segments.join('/'), call)
   }
 }

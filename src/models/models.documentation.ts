@@ -1,6 +1,6 @@
 import { MODEL_CLASS_NAMES } from '../config/model-classes.js'
 import type { ParameterDocumentation, RouteDocumentation } from '../core/endpoint.js'
-import { answer, described, listOf, nullable, type Schema, TEXT } from '../core/json-schema.js'
+import { answer, constant, described, listOf, nullable, type Schema, TEXT } from '../core/json-schema.js'
 import { PAGE_SIZE } from './models-page.js'
 
 const DETAILS = answer('ModelDetails', 'What the gateway knows of a model', {
@@ -12,14 +12,14 @@ const DETAILS = answer('ModelDetails', 'What the gateway knows of a model', {
 
 const MODEL = answer('Model', 'A model that the key may use', {
   id: described('The name to be sent as model'),
-  object: { ...TEXT, const: 'model', description: 'What it is' },
+  object: constant('model'),
   created: { type: 'integer', description: 'Unix seconds; 0 where the day is not known' },
   owned_by: described('The kinds of upstreams that serve it'),
   x_gateway: DETAILS,
 })
 
 const MODEL_LIST = answer('ModelList', 'The models that the key may use, without those of the messages routes', {
-  object: { ...TEXT, const: 'list', description: 'What it is' },
+  object: constant('list'),
   data: listOf(MODEL, 'All of them'),
 })
 
@@ -27,14 +27,14 @@ const MODEL_LIST = answer('ModelList', 'The models that the key may use, without
 const UNKNOWN: Schema = { type: 'null', description: 'Not known' }
 
 const MESSAGES_MODEL = answer('MessagesModel', 'A model of the messages routes that the key may use', {
-  type: { ...TEXT, const: 'model', description: 'What it is' },
+  type: constant('model'),
   id: described('The name to be sent as model'),
   display_name: described('Its name for people'),
   created_at: described('The beginning of 1970 where the day is not known', { ...TEXT, format: 'date-time' }),
   capabilities: UNKNOWN,
   max_input_tokens: UNKNOWN,
   max_tokens: UNKNOWN,
-  lifecycle: { ...TEXT, const: 'active', description: 'It is served' },
+  lifecycle: constant('active', 'It is served'),
   line: UNKNOWN,
   deprecated_at: UNKNOWN,
   retires_at: UNKNOWN,

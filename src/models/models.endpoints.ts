@@ -21,6 +21,7 @@ export const MODELS = {
 export const MODEL = {
   ...MODELS,
   name: 'models.find',
-  path: '/v1/models/:model',
+  // Names such as `org/model`: not every client sends their slash as %2F.
+  path: '/v1/models/*model',
   documentation: MODEL_DOCUMENTATION,
 } as const satisfies EndpointSpec

@@ -250,7 +250,7 @@ const table = new RouteTable(
   [
     { path: '/v1/chat/completions', methods: ['POST'] },
     { path: '/v1/models', methods: ['GET'] },
-    { path: '/v1/models/:model', methods: ['GET'] },
+    { path: '/v1/models/*model', methods: ['GET'] },
     { path: '/vidgen/v1/videos/text2video', methods: ['POST'] },
     { path: '/vidgen/v1/videos/text2video', methods: ['GET'] },
     { path: '/vidgen/v1/videos/text2video/:id', methods: ['GET'] },
@@ -263,7 +263,8 @@ const table = new RouteTable(
 describe('A path', () => {
   it.each([
     ['/v1/chat/completions', '/v1/chat/completions', 'chat'],
-    ['/v1/models/gpt-4o', '/v1/models/:model', 'other'],
+    ['/v1/models/gpt-4o', '/v1/models/*model', 'other'],
+    ['/v1/models/a/b', '/v1/models/*model', 'other'],
     ['/vidgen/v1/videos/text2video/abc', '/vidgen/v1/videos/text2video/:id', 'video'],
     ['/vidgen/v1/videos/text2video/abc/events', '/vidgen/v1/videos/text2video/:id/events', 'video'],
     ['/admin/whatever/else', '/admin/*path', 'other'],
@@ -277,7 +278,6 @@ describe('A path', () => {
     '/v1/models/',
     '/v1/Chat/completions',
     '/v1/chat/completions/',
-    '/v1/models/a/b',
     '/vidgen/v1/videos/text2video//events',
     '/constructor',
     `/${'a/'.repeat(8000)}`,

@@ -1,8 +1,8 @@
+import { METHODS } from 'node:http'
 import { Injectable, Module, type OnApplicationBootstrap } from '@nestjs/common'
 import { HttpAdapterHost } from '@nestjs/core'
 import type { Application } from 'express'
-import { EndpointTable } from '../core/endpoint.js'
-import { PathTable } from '../core/endpoint.js'
+import { EndpointTable, PathTable } from '../core/endpoint.js'
 import type { RequestContext } from '../core/request-context.js'
 
 /** The part of Express' router used here: its layers, each with a route or none. */
@@ -20,21 +20,20 @@ export const routesOf = (app: Application): { readonly path: string; readonly me
 export function methodsOf(app: Application, path: string): readonly string[] {
   const methods = new Set<string>()
   for (const { route } of layersOf(app)) {
-    if (route === undefined || !matchesPattern(route.path, path)) continue
-    for (const method of Object.keys(route.methods)) methods.add(method.toUpperCase())
+    if (route === undefined || !matches(route.path, path)) continue
+    const served = Object.keys(route.methods)
+    // A route of every method answers that there is nothing at the path.
+    if (served.length === METHODS.length) continue
+    for (const method of served) methods.add(method.toUpperCase())
   }
   if (methods.has('GET')) methods.add('HEAD')
   return [...methods].sort()
 }
 
-/** Our routes are literal segments and `:parameters`, nothing else. */
-function matchesPattern(pattern: string, path: string): boolean {
-  const expected = pattern.split('/')
-  const segments = path.split('/')
-  return (
-    expected.length === segments.length &&
-    expected.every((segment, index) => (segment.startsWith(':') ? segments[index] !== '' : segment === segments[index]))
-  )
+function matches(template: string, path: string): boolean {
+  const table = new PathTable<true>()
+  table.set(template, true)
+  return table.find(path) === true
 }
 
 const layersOf = (app: Application): readonly RouterLayer[] =>

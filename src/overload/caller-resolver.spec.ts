@@ -11,7 +11,7 @@ describe('CallerResolver', () => {
     () => nowMs,
   )
   const headers = (sent: Partial<CallerHeaders>): CallerHeaders => ({
-    ...{ authorization: undefined, apiKey: undefined, forwardedFor: undefined, peer: '192.0.2.1' },
+    ...{ authorization: undefined, apiKey: undefined, isOfMessages: false, forwardedFor: undefined, peer: '192.0.2.1' },
     ...sent,
   })
 

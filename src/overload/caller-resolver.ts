@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { UNKNOWN_KEY_ID } from '../core/caller.js'
+import { isOfMessagesClient } from '../core/endpoint.js'
 import type { Sharer } from '../core/fair-share.js'
 import { addressBehind } from '../server/client-address.js'
 
@@ -7,6 +8,8 @@ import { addressBehind } from '../server/client-address.js'
 export interface CallerHeaders {
   readonly authorization: string | undefined
   readonly apiKey: string | undefined
+  /** Whether it reads the messages dialect where a path has clients of two. */
+  readonly isOfMessages: boolean
   readonly forwardedFor: string | undefined
   /** Address of the other end of the connection. */
   readonly peer: string | undefined
@@ -17,6 +20,7 @@ export function callerHeadersOf({ headers, socket }: IncomingMessage): CallerHea
   return {
     authorization,
     apiKey: typeof apiKey === 'string' ? apiKey : undefined,
+    isOfMessages: isOfMessagesClient(headers),
     forwardedFor: typeof forwarded === 'string' ? forwarded : forwarded?.join(','),
     peer: socket.remoteAddress,
   }

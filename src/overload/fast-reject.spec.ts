@@ -354,6 +354,7 @@ describe('fast reject', () => {
         'authorization:\tBearer  b ',
         'authorization:',
         'X-Api-Key: k',
+        'Anthropic-Version: 2023-06-01',
         'x-forwarded-for: 192.0.2.1, ::1',
       ],
       ...[

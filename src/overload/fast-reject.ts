@@ -82,6 +82,7 @@ const DIGITS = /^\d{1,9}[\t ]*$/
 const REQUEST_ID = /\nx-request-id:[\t ]*([^\r]*)/i
 const AUTHORIZATION = /\nauthorization:[\t ]*([^\r]*)/i
 const API_KEY = /\nx-api-key:[\t ]*([^\r]*)/i
+const ANTHROPIC_VERSION = /\nanthropic-version:/i
 const FORWARDED_FOR = /\nx-forwarded-for:[\t ]*([^\r]*)/i
 const PLAIN_ID = /^(?:[\w.:-]{1,128}[\t ]*)?$/
 
@@ -100,12 +101,14 @@ export function readSimpleRequest(bytes: Buffer, peer?: string): SimpleRequest |
   const requestId = REQUEST_ID.exec(head)?.[1] ?? ''
   if (!isWhole || !PLAIN_ID.test(requestId)) return undefined
   const valueOf = (header: RegExp): string | undefined => header.exec(head)?.[1]?.trimEnd()
+  const apiKey = valueOf(API_KEY)
   return {
     method,
     path,
     requestId: requestId.trimEnd(),
     authorization: valueOf(AUTHORIZATION),
-    apiKey: valueOf(API_KEY),
+    apiKey,
+    isOfMessages: apiKey !== undefined || ANTHROPIC_VERSION.test(head),
     forwardedFor: valueOf(FORWARDED_FOR),
     peer,
   }

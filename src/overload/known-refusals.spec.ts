@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { ENDPOINTS } from '../../test/support/endpoints.js'
-import { endpointFor } from '../core/endpoint.js'
+import type { Dialect } from '../core/endpoint.js'
 import { GatewayError } from '../core/errors.js'
 import type { Sharer } from '../core/fair-share.js'
 import type { Quota } from '../core/quota.js'
@@ -42,17 +42,20 @@ describe('Refusals that are known', () => {
     jest.advanceTimersByTime(milliseconds)
   }
 
-  const endpoint = (path = CHAT) => endpointFor(ENDPOINTS.find(path), 'POST')
-  const headersOf = (authorization?: string): CallerHeaders => ({
-    ...{ authorization, apiKey: undefined, forwardedFor: undefined, peer: undefined },
+  const headersOf = (authorization?: string, isOfMessages = false): CallerHeaders => ({
+    ...{ authorization, apiKey: undefined, isOfMessages, forwardedFor: undefined, peer: undefined },
   })
   const find = (sharer: Sharer, authorization?: string, path = CHAT) =>
-    known.find(endpoint(path), sharer, headersOf(authorization))
+    known.find(ENDPOINTS.find(path), 'POST', sharer, headersOf(authorization))
 
   /** Requests that were refused like any other; the last is `req-99`. */
-  function refuse(failure: Error, { times = 100, keyId = 'caller', quota = {}, attempts = 0 } = {}): void {
+  function refuse(
+    failure: Error,
+    { times = 100, keyId = 'caller', quota = {}, attempts = 0, method = 'POST', path = CHAT } = {},
+    dialect?: Dialect,
+  ): void {
     for (let index = 0; index < times; index++) {
-      const call = new RequestContext(`req-${index}`, 'POST', CHAT, nowMs, ENDPOINTS.find(CHAT))
+      const call = new RequestContext(`req-${index}`, method, path, nowMs, ENDPOINTS.find(path), dialect)
       call.caller = { keyId }
       call.quota = quota as Quota
       call.responseHeaders['x-ratelimit-remaining-requests'] = '0'
@@ -83,6 +86,20 @@ describe('Refusals that are known', () => {
     refuse(UNKNOWN, { times: 1 })
     expect(find(STRANGER, 'Bearer invented')).toMatchObject({ error: UNKNOWN })
     expect(find(KEY)).toBeUndefined()
+  })
+
+  it.each([
+    ['without a key', NO_KEY, 'caller', STRANGER],
+    ['of a key whose minute is used up', USED_UP, KEY.keyId, KEY],
+  ])('are those in the form that the client reads, at a path that clients of two dialects share: %s', (...row) => {
+    const [, failure, keyId, sharer] = row
+    const asked = { method: 'GET', path: '/v1/models', keyId, quota: { isUsedUp: true } }
+    const formOf = (isOfMessages: boolean) =>
+      known.find(ENDPOINTS.find('/v1/models'), 'GET', sharer, headersOf(undefined, isOfMessages))?.call.dialect
+    refuse(failure, asked, 'messages')
+    expect([formOf(true), formOf(false)]).toEqual(['messages', undefined])
+    refuse(failure, asked, 'openai')
+    expect([formOf(true), formOf(false)]).toEqual(['messages', 'openai'])
   })
 
   it('are none for a key that is valid', () => {

@@ -1,4 +1,4 @@
-import type { EndpointSpec } from '../core/endpoint.js'
+import { type Dialect, dialectFor, endpointFor, type EndpointSpec, type PathMatch } from '../core/endpoint.js'
 import type { Sharer } from '../core/fair-share.js'
 import { type ErrorKind, GatewayError } from '../core/errors.js'
 import type { RequestContext } from '../core/request-context.js'
@@ -54,10 +54,12 @@ export class KnownRefusals {
   }
 
   /** The refusal that a request would get, once there are too many to make each of them; it has been counted then. */
-  find(endpoint: EndpointSpec | undefined, sharer: Sharer, headers: CallerHeaders): KnownRefusal | undefined {
-    if (!this.isBusy || endpoint === undefined || endpoint.keyHeaders.length === 0) return undefined
+  find(match: PathMatch, method: string, sharer: Sharer, headers: CallerHeaders): KnownRefusal | undefined {
+    const endpoint = this.isBusy ? endpointFor(match, method) : undefined
+    if (endpoint === undefined || endpoint.keyHeaders.length === 0) return undefined
     const reason = sharer.member === undefined ? sharer.keyId : this.faultOf(headers, endpoint)
-    const found = reason === undefined ? undefined : this.known.get(`${endpoint.name} ${reason}`)
+    if (reason === undefined) return undefined
+    const found = this.known.get(keyOf(endpoint, dialectFor(match, headers.isOfMessages), reason))
     if (found === undefined || this.parts.nowMs() >= found.untilMs) return undefined
     found.repeats++
     return found
@@ -84,7 +86,7 @@ export class KnownRefusals {
     if (untilMs <= nowMs) return
     if (!this.isSameSecond(nowMs)) this.beginSecond(nowMs)
     this.inSecond++
-    const key = `${endpoint.name} ${isOfKey ? failure.message : caller.keyId}`
+    const key = keyOf(endpoint, call.dialect, isOfKey ? failure.message : caller.keyId)
     const before = this.known.get(key)
     if (before !== undefined) this.count(before)
     const headers = isOfKey ? {} : limitHeadersOf(call)
@@ -121,6 +123,9 @@ export class KnownRefusals {
     refusal.repeats = 0
   }
 }
+
+/** Some endpoints have clients of two dialects, which read errors in two forms. */
+const keyOf = ({ name }: EndpointSpec, dialect: Dialect, reason: string): string => `${name} ${dialect} ${reason}`
 
 /** For how long no request of this key can be served, in milliseconds; 0 where that depends on what ends meanwhile. */
 function usedUpMs({ quota }: RequestContext, { details: { retryAfterSeconds = 0 } }: GatewayError): number {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { parseConfig } from '../../test/support/config.js'
 import { dialectOf } from '../../test/support/endpoints.js'
+import { UNKNOWN_PATH } from '../core/endpoint.js'
 import { renderError } from '../dialects/error-format.js'
 import { Admission, REFUSAL_REASONS } from './admission.js'
 import { KnownRefusals } from './known-refusals.js'
@@ -78,7 +79,7 @@ describe('request gate', () => {
       mayBeBare: () => true,
       corsHeadersOf: () => ({}),
       lastResponse: () => undefined,
-      endpointOf: () => undefined,
+      matchOf: () => UNKNOWN_PATH,
       sharerOf: () => ANYONE,
       nowMs: () => nowMs,
     })

@@ -1,12 +1,12 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Dialect, EndpointSpec } from '../core/endpoint.js'
+import { type Dialect, isOfMessagesClient, type PathMatch } from '../core/endpoint.js'
 import type { Sharer } from '../core/fair-share.js'
 import { GatewayError } from '../core/errors.js'
 import { type RequestContext, newRequestId, requestIdOf } from '../core/request-context.js'
 import { renderError } from '../dialects/error-format.js'
 import { LinesPerSecond } from '../observability/access-log.js'
-import { exposeHeaders, isForPage } from '../server/cors.js'
+import { addHeaders, exposeHeaders, isForPage } from '../server/cors.js'
 import { sendError, endResponse } from '../server/error-filter.js'
 import type { Admission, RefusalReason } from './admission.js'
 import type { CallerHeaders } from './caller-resolver.js'
@@ -123,8 +123,8 @@ export interface RequestGateParts {
   /** Whether refusals may do without what other answers carry, or do for their connection. */
   readonly mayBeBare: () => boolean
   readonly lastResponse: (socket: Socket) => ServerResponse | undefined
-  readonly dialectOf: (path: string) => Dialect
-  readonly endpointOf: (method: string, path: string) => EndpointSpec | undefined
+  readonly dialectOf: (path: string, isOfMessages: boolean) => Dialect
+  readonly matchOf: (path: string) => PathMatch
   readonly sharerOf: (headers: CallerHeaders) => Sharer
   /** CORS headers, so that a page can read a refusal. */
   readonly corsHeadersOf: (origin: string | undefined) => Headers
@@ -177,7 +177,12 @@ export class RequestGate implements FastRejectGate {
    */
   refuseBarely(reason: RefusalReason, path: string, request: IncomingMessage, response: ServerResponse): boolean {
     if (this.lines.hasRoom() || !this.parts.mayBeBare()) return false
-    this.answerBarely(refusalError(reason), this.parts.dialectOf(path), request, response)
+    this.answerBarely(
+      refusalError(reason),
+      this.parts.dialectOf(path, isOfMessagesClient(request.headers)),
+      request,
+      response,
+    )
     return true
   }
 
@@ -190,8 +195,7 @@ export class RequestGate implements FastRejectGate {
     response: ServerResponse,
   ): boolean {
     if (!this.parts.mayBeBare()) return false
-    const endpoint = this.parts.endpointOf(request.method ?? '', path)
-    const known = this.parts.known.find(endpoint, sharer, headers)
+    const known = this.parts.known.find(this.parts.matchOf(path), request.method ?? '', sharer, headers)
     if (known === undefined) return false
     this.lastRefusalAtMs = this.parts.nowMs()
     this.answerBarely(known.error, known.call.dialect, request, response, known.headers)
@@ -214,7 +218,8 @@ export class RequestGate implements FastRejectGate {
     })
     const { status, headers, body } = renderError(error, dialect, requestIdOf(request))
     const length = { 'content-length': String(Buffer.byteLength(body)) }
-    const whole = { ...headers, ...further, ...length, ...this.parts.corsHeadersOf(request.headers.origin) }
+    const whole = { ...headers, ...further, ...length }
+    addHeaders(whole, this.parts.corsHeadersOf(request.headers.origin))
     if (isForPage(whole)) exposeHeaders(whole)
     response.writeHead(status, whole)
     if (response.shouldKeepAlive && isSmall(request)) response.end(body)
@@ -230,7 +235,7 @@ export class RequestGate implements FastRejectGate {
     const sharer = this.parts.sharerOf(headers)
     const id = requestId === '' ? newRequestId() : requestId
     const known = this.parts.known.isBusy
-      ? this.parts.known.find(this.parts.endpointOf(method, path), sharer, headers)
+      ? this.parts.known.find(this.parts.matchOf(path), method, sharer, headers)
       : undefined
     if (known !== undefined) {
       this.lastRefusalAtMs = this.parts.nowMs()
@@ -239,7 +244,7 @@ export class RequestGate implements FastRejectGate {
     const reason = this.reasonFor(path, sharer)
     return reason === undefined
       ? undefined
-      : this.templates.wireText(this.parts.dialectOf(path), refusalError(reason), id)
+      : this.templates.wireText(this.parts.dialectOf(path, headers.isOfMessages), refusalError(reason), id)
   }
 
   letIn(parse: () => void): void {

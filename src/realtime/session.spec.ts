@@ -435,6 +435,21 @@ describe('A realtime session', () => {
       expect(client.events()).toContainEqual(TRANSCRIBED)
     })
 
+    it('is waited for no longer than the grace time, and estimated then', async () => {
+      const { client, entries, session, upstream } = await sessions.open(TRANSCRIBING)
+      upstream.send(settingsWith('whisper-1'))
+      client.send(APPEND)
+      await upstream.count(1)
+      upstream.send(committed('item_1'))
+      await client.count(2)
+      session.finish()
+      expect(session.endCause).toBeUndefined()
+      session.drain()
+      expect(await client.closed).toMatchObject({ code: 1001 })
+      await session.ended
+      expect(entries).toMatchObject([{ kind: 'input_transcription', estimated: true }])
+    })
+
     it.each<[string, (socket: TestSession['client']['socket']) => void]>([
       [
         'without a word',

@@ -68,6 +68,22 @@ export function corsHeaders(settings: CorsSettings, origin: string | undefined):
   return { [ALLOW_ORIGIN]: origin, vary: 'Origin', ...credentials }
 }
 
+/** Adds headers to those of a response; `Vary` is a list that grows. Names in lower case. */
+export function addHeaders(headers: OutgoingHttpHeaders, added: Headers): void {
+  const { vary } = headers
+  Object.assign(headers, added)
+  if (vary !== undefined) headers.vary = joinedNames(vary, added['vary'])
+}
+
+/** Each name of two lists once; names of headers know no case. */
+function joinedNames(first: string, second = ''): string {
+  const byName = new Map<string, string>()
+  for (const name of `${first},${second}`.split(',').map((part) => part.trim())) {
+    if (name !== '' && !byName.has(name.toLowerCase())) byName.set(name.toLowerCase(), name)
+  }
+  return byName.has(ANY) ? ANY : [...byName.values()].join(', ')
+}
+
 /** Why a preflight is refused. */
 export const preflightFault = (settings: CorsSettings, { headers }: IncomingMessage): GatewayError | undefined =>
   allowsOrigin(settings, headers.origin ?? '') ? undefined : forbiddenOrigin()
@@ -86,7 +102,7 @@ export function preflightHeaders(
   // Asked by browsers before a public page reaches a private address (Private Network Access): not for all pages there are.
   const isToPrivate = headers['access-control-request-private-network'] === 'true' && !allowedOrigins.includes(ANY)
   return {
-    vary: 'Origin, Access-Control-Request-Method, Access-Control-Request-Headers',
+    vary: 'Access-Control-Request-Method, Access-Control-Request-Headers',
     'access-control-allow-methods': methods.length > 0 ? methods.join(', ') : wanted,
     'access-control-max-age': String(maxAgeSeconds),
     ...(names === undefined ? {} : { 'access-control-allow-headers': names }),

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import type { Express, Request, Response } from 'express'
 import fc from 'fast-check'
 import { cpuMs, eventually } from '../../test/support/eventually.js'
+import { attachContext, RequestContext } from '../core/request-context.js'
 import { AcceptQueue, acceptMore, LISTENING_HANDLES } from './acceptors.js'
 import { addressBehind, isFromThisMachine } from './client-address.js'
 import { GatewayHttpAdapter, SERVER_LIMITS } from './http-adapter.js'
@@ -144,6 +145,33 @@ describe('http adapter', () => {
       expect([answer.line, answer.body]).toEqual(['HTTP/1.1 202 Accepted', '{"a":1}'])
       expect(answer.headers).not.toMatch(/etag|x-powered-by/)
       expect(started).toHaveLength(1)
+    })
+  })
+
+  describe('Vary', () => {
+    beforeEach(() => {
+      app.use((request: Request, _response: Response, next: () => void) => {
+        const call = new RequestContext('req_1', 'GET', request.path, 0)
+        call.responseHeaders['vary'] = 'anthropic-version, Origin'
+        attachContext(request, call)
+        next()
+      })
+    })
+
+    it.each<[string, (response: Response) => unknown, string]>([
+      ['nothing', (response) => response.writeHead(200).end(), 'anthropic-version, origin'],
+      ['a header that was set', (response) => response.vary('Accept').send('a'), 'accept, anthropic-version, origin'],
+      [
+        'a header of the head',
+        (response) => response.writeHead(200, { vary: 'origin,Accept' }).end(),
+        'origin, accept, anthropic-version',
+      ],
+      ['all there is', (response) => response.writeHead(200, { vary: '*' }).end(), '*'],
+    ])('names what the gateway depends on beside %s that a writer says', async (_what, write, expected) => {
+      app.get('/varies', (_request: Request, response: Response) => {
+        write(response)
+      })
+      expect((await get('/varies')).headers.split('\n')).toContain(`vary: ${expected}`)
     })
   })
 

@@ -7,7 +7,7 @@ import { ProviderResponse } from '../core/byte-stream.js'
 import { type Dialect, UNKNOWN_PATH } from '../core/endpoint.js'
 import { type RequestContext, contextOf, findContext } from '../core/request-context.js'
 import { dropUpstreamLimits } from '../limits/limit-errors.js'
-import { exposeHeaders, isForPage } from './cors.js'
+import { addHeaders, exposeHeaders, isForPage } from './cors.js'
 import { sendClientError } from './error-filter.js'
 import { writeResponse } from './response-writer.js'
 import {
@@ -50,7 +50,9 @@ function stampResponses(prototype: object): void {
     if (call !== undefined) {
       const stamped: OutgoingHttpHeaders = isHeaderObject(headers) ? headers : {}
       if (call.quota !== undefined) dropUpstreamLimits(stamped)
-      Object.assign(stamped, call.responseHeaders)
+      const vary = this.getHeader('vary')
+      if (vary !== undefined) stamped.vary ??= String(vary)
+      addHeaders(stamped, call.responseHeaders)
       if (call.isExplained) writeExplainHeaders(call, stamped)
       if (isForPage(stamped)) exposeHeaders(stamped, this.getHeaderNames())
       if (stamped !== headers) setHeaders(this, stamped)

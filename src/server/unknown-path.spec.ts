@@ -7,7 +7,7 @@ const paths = new UnknownPaths([
   '/v1/messages/count_tokens',
   '/v1/audio/speech',
   '/v1/models',
-  '/v1/models/:model',
+  '/v1/models/*model',
   '/v1/realtime',
   '/vidgen/v1/videos/text2video/:id',
 ])
@@ -22,6 +22,8 @@ describe('a path without a route', () => {
     ['/v1/v1/messages/', 'at /v1/messages: the base URL of this client must not end with /v1.'],
     ['/chat/completions', 'at /v1/chat/completions: the base URL of this client must end with /v1.'],
     ['/models/gpt-4o', 'at /v1/models/{model}: the base URL of this client must end with /v1.'],
+    ['/models/org/model', 'at /v1/models/{model}: the base URL of this client must end with /v1.'],
+    ['/v1/models/', 'at /v1/models: paths do not end with a slash.'],
     ['/openai/v1/audio/speech', "at /v1/audio/speech: paths do not begin with '/openai'."],
     ['/api/v1/messages', "at /v1/messages: paths do not begin with '/api'."],
     ['/vidgen/v1/videos/text2video/5/', 'at /vidgen/v1/videos/text2video/{id}: paths do not end with a slash.'],

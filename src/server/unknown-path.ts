@@ -1,5 +1,5 @@
 import { nearestName } from '../config/nearest-name.js'
-import { PathTable } from '../core/endpoint.js'
+import { documentedPath, PathTable } from '../core/endpoint.js'
 import { quoted } from '../core/errors.js'
 import { type KeyTest, maskedPath } from '../core/key-mask.js'
 
@@ -79,21 +79,18 @@ export class UnknownPaths {
     for (const { path: corrected, reason } of corrections) {
       const template = this.templates.find(corrected)
       if (template !== undefined)
-        return `There is nothing at ${shown}, but at ${spelled(template)}: ${reason} ${CLIENTS_PAGE}`
+        return `There is nothing at ${shown}, but at ${documentedPath(template)}: ${reason} ${CLIENTS_PAGE}`
     }
     const advice = corrections.map((correction) => adviceFor(correction.path)).find((one) => one !== undefined)
     if (advice !== undefined) return `The path ${shown} is not served here. ${advice}${PROVIDERS_PAGE}`
     const near = nearestName(path, this.paths)
-    const sentence = near === undefined ? '' : ` The nearest path is ${spelled(near)}.`
+    const sentence = near === undefined ? '' : ` The nearest path is ${documentedPath(near)}.`
     return `There is nothing at ${shown}.${sentence} ${CLIENTS_PAGE}`
   }
 }
 
 const CLIENTS_PAGE = 'GET / leads to the documents; docs/clients.md has the base URL of each client.'
 const PROVIDERS_PAGE = 'See docs/providers.md for what is, and what is not.'
-
-/** As the OpenAPI document spells it. */
-const spelled = (template: string): string => template.replaceAll(/:(\w+)/g, '{$1}')
 
 /** Undefined for a path that no vendor is known to have. */
 function adviceFor(path: string): string | undefined {

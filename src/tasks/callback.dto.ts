@@ -1,10 +1,7 @@
 import { Shown } from '../core/dto.js'
-import { described, nullable, type Schema } from '../core/json-schema.js'
+import { COUNT, described, nullable, UNIX_MS } from '../core/json-schema.js'
 import { hostOf } from './callback-attempt.js'
 import type { CallbackDelivery } from './callback.repository.js'
-
-const MILLISECONDS = 'Unix milliseconds'
-const TIME = { type: 'integer', format: 'int64', description: MILLISECONDS } as const satisfies Schema
 
 /** One event of a task and the state of its delivery, as callers see it. */
 export class CallbackDeliveryDto {
@@ -14,19 +11,19 @@ export class CallbackDeliveryDto {
   @Shown(described('Host and port of the callback address; the rest of it may hold secrets'))
   readonly host: string
 
-  @Shown({ type: 'integer', minimum: 0, description: 'Attempts made so far' })
+  @Shown(described('Attempts made so far', COUNT))
   readonly attempts: number
 
-  @Shown(TIME)
+  @Shown(UNIX_MS)
   readonly created_at: number
 
-  @Shown({ ...nullable(TIME), description: `${MILLISECONDS}; null once it has ended` })
+  @Shown({ ...nullable(UNIX_MS), description: `${UNIX_MS.description}; null once it has ended` })
   readonly next_attempt_at: number | null
 
-  @Shown(nullable(TIME))
+  @Shown(nullable(UNIX_MS))
   readonly delivered_at: number | null
 
-  @Shown({ ...nullable(TIME), description: `${MILLISECONDS}; no further attempt will be made` })
+  @Shown({ ...nullable(UNIX_MS), description: `${UNIX_MS.description}; no further attempt will be made` })
   readonly exhausted_at: number | null
 
   @Shown(nullable(described('Why the last attempt failed')))

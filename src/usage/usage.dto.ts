@@ -1,6 +1,6 @@
 import { GatewayError } from '../core/errors.js'
 import { type Query, schemaOf, Shown } from '../core/dto.js'
-import { described, listOf, nullable, type Schema, TEXT } from '../core/json-schema.js'
+import { constant, COUNT, described, listOf, nullable, type Schema, TEXT } from '../core/json-schema.js'
 import {
   type CountedUnits,
   UNIT_NAMES,
@@ -136,15 +136,14 @@ const invalid = (param: string, rule: string): GatewayError =>
   new GatewayError('invalid_request', `Invalid '${param}': ${rule}.`, { param, code: 'invalid_value' })
 
 const COST = 'Exact decimal in the currency of the price table'
-const COUNT = { type: 'number', minimum: 0 } as const satisfies Schema
+const AMOUNT = { type: 'number', minimum: 0 } as const satisfies Schema
 const COUNTS = {
   title: 'UsageUnits',
   type: 'object',
   description: 'Only units that were used',
-  additionalProperties: COUNT,
-  properties: Object.fromEntries(Object.values(UNIT_NAMES).map((name) => [name, COUNT])),
+  additionalProperties: AMOUNT,
+  properties: Object.fromEntries(Object.values(UNIT_NAMES).map((name) => [name, AMOUNT])),
 } as const satisfies Schema
-const WHOLE = { type: 'integer', minimum: 0 } as const satisfies Schema
 
 type ShownUnits = Partial<Record<UnitColumn, number>>
 
@@ -159,10 +158,10 @@ export class UsageSumDto {
   @Shown(nullable(described('With group_by=channel')), false)
   readonly channel?: string | null
 
-  @Shown({ ...WHOLE, description: 'Records in the sum' })
+  @Shown(described('Records in the sum', COUNT))
   readonly records: number
 
-  @Shown({ ...WHOLE, description: 'Records of use that has no price: the cost lacks them' })
+  @Shown(described('Records of use that has no price: the cost lacks them', COUNT))
   readonly unpriced_records: number
 
   @Shown(COUNTS)
@@ -211,7 +210,7 @@ class UsageRecordDto {
   @Shown(nullable(described('Code, or kind, of the error of a refused request; else null')))
   readonly reason: string | null
 
-  @Shown({ ...WHOLE, description: 'Of a refusal: how many of one minute, for one reason, it stands for; else 1' })
+  @Shown(described('Of a refusal: how many of one minute, for one reason, it stands for; else 1', COUNT))
   readonly requests: number
 
   @Shown({ type: ['number', 'null'], description: 'Milliseconds' })
@@ -253,7 +252,7 @@ class UsageRecordDto {
 }
 
 export class UsageReportDto {
-  @Shown({ ...TEXT, const: 'usage', description: 'What it is' })
+  @Shown(constant('usage'))
   readonly object = 'usage'
 
   @Shown(described('ISO 8601'))
@@ -279,7 +278,7 @@ export class UsageSumsDto extends UsageReportDto {
 }
 
 export class UsageRecordsDto {
-  @Shown({ ...TEXT, const: 'list', description: 'What it is' })
+  @Shown(constant('list'))
   readonly object = 'list'
 
   @Shown(listOf(schemaOf(UsageRecordDto, 'UsageRecord', 'What one request has used'), 'The newest first'))

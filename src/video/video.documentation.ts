@@ -1,6 +1,6 @@
 import { schemaOf } from '../core/dto.js'
 import type { RouteDocumentation } from '../core/endpoint.js'
-import { answer, described, eventsOf, listOf, type Schema, TEXT } from '../core/json-schema.js'
+import { answer, described, eventsOf, listOf, type Schema, TEXT, UNIX_MS } from '../core/json-schema.js'
 import { envelopeOf, TASK_ERRORS, TASK_ID } from '../tasks/task.documentation.js'
 import {
   IDEMPOTENCY_KEY,
@@ -11,14 +11,13 @@ import {
   TextVideoDto,
 } from './video.dto.js'
 
-const TIME = { type: 'integer', format: 'int64', description: 'Unix milliseconds' } as const
 const STATUS = described('submitted, processing, succeed or failed')
 
 const MADE = {
   task_id: described('Of the task'),
   task_status: STATUS,
-  created_at: TIME,
-  updated_at: TIME,
+  created_at: UNIX_MS,
+  updated_at: UNIX_MS,
 } as const
 
 const CREATED_TASK = answer('CreatedVideoTask', 'A task that has been made', MADE)
@@ -44,8 +43,8 @@ const TASK = answer('VideoTask', 'A video task as it stands', {
   }),
   'watermark_info?': { description: 'Whether a watermarked result is made as well' },
   'final_unit_deduction?': described('What the upstream charges, in its own units'),
-  'created_at?': TIME,
-  'updated_at?': TIME,
+  'created_at?': UNIX_MS,
+  'updated_at?': UNIX_MS,
 })
 
 const page = ({ name, maximum, fallback }: PageParameter, description: string) =>

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { startM1Simulator } from '@multi-model-gateway/sandbox/m1/m1.simulator.js'
@@ -10,6 +9,7 @@ import type { Simulator } from '@multi-model-gateway/sandbox/server/simulator-se
 import { build } from 'esbuild'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { startGateway, TEST_KEY, type TestGateway } from '../support/gateway.js'
+import { listenOnLoopback, type LoopbackServer } from '../support/loopback-server.js'
 import { p1Channel, UPSTREAM_KEY } from '../support/provider-gateways.js'
 
 /** As Debian installs it: `apt-get install chromium`. */
@@ -18,7 +18,7 @@ const CHROMIUM = '/usr/bin/chromium'
 const EXAMPLE = join(process.cwd(), 'examples/clients/browser')
 
 /** The example, and the SDKs, under every name that leads to this machine. */
-async function startPages(): Promise<Server> {
+async function startPages(): Promise<LoopbackServer> {
   const { outputFiles } = await build({
     entryPoints: ['test/browser/sdks.mjs'],
     bundle: true,
@@ -35,8 +35,7 @@ async function startPages(): Promise<Server> {
     const [type, text] = files[request.url ?? ''] ?? ['text/plain', '']
     response.writeHead(text === '' ? 404 : 200, { 'content-type': `${type}; charset=utf-8` }).end(text)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return server
+  return listenOnLoopback(server)
 }
 
 describe('a page in Chromium', () => {
@@ -44,7 +43,7 @@ describe('a page in Chromium', () => {
   let m1: Simulator
   let gateway: TestGateway
   let browser: Browser
-  let pages: Server
+  let pages: LoopbackServer
 
   beforeAll(async () => {
     if (!existsSync(CHROMIUM)) throw new Error(`There is no ${CHROMIUM}: apt-get install chromium`)
@@ -67,14 +66,13 @@ describe('a page in Chromium', () => {
   })
   afterAll(async () => {
     await browser.close()
-    pages.close()
     await gateway.close()
-    await Promise.all([p1.close(), m1.close()])
+    await Promise.all([pages.close(), p1.close(), m1.close()])
   })
 
   async function open(host: string): Promise<Page> {
     const page = await browser.newPage()
-    await page.goto(`http://${host}:${(pages.address() as AddressInfo).port}/`)
+    await page.goto(`http://${host}:${pages.port}/`)
     await page.addScriptTag({ url: '/sdks.js' })
     await page.fill('#url', gateway.url)
     await page.fill('#key', TEST_KEY)

@@ -595,8 +595,10 @@ describe('models', () => {
       { id: 'test', key: TEST_KEY },
       { id: 'limited', key: LIMITED_KEY, models: ['tts-*', 'house-model', 'claude-*'] },
     ],
-    channel: { models: ['tts-1', 'tts-1-hd', 'gpt-4o*', 'house-model', 'open-ended-*'] },
-    sections: { models: [{ id: 'open-ended-row', class: 'chat', providers: ['p1'] }] },
+    channel: { models: ['tts-1', 'tts-1-hd', 'gpt-4o*', 'house-model', 'open-ended-*', 'org/*'] },
+    sections: {
+      models: ['open-ended-row', 'org/model', 'org/family/a:b'].map((id) => ({ id, class: 'chat', providers: ['p1'] })),
+    },
   }
 
   let lab: P1Gateway
@@ -658,6 +660,25 @@ describe('models', () => {
       expect(ids).toEqual(['house-model', 'tts-1', 'tts-1-hd'])
     })
 
+    it.each([
+      ['/v1/models/org/model', 'org/model'],
+      ['/v1/models/org%2Fmodel', 'org/model'],
+      ['/v1/models/org/family/a%3Ab', 'org/family/a:b'],
+      ['/v1/models/org%2ffamily%2Fa%3Ab', 'org/family/a:b'],
+    ])('has names with slashes, which are found as %s', async (path, id) => {
+      expect((await list(TEST_KEY)).data.map((model) => model.id)).toContain(id)
+      const answer = await sendRaw(lab.gateway.url, { method: 'GET', path })
+      expect([answer.status, JSON.parse(answer.text)]).toMatchObject([200, { id }])
+    })
+
+    it.each(['/v1/models/org', '/v1/models/org/', '/v1/models/org//model', '/v1/models/org%252Fmodel'])(
+      'has no model at %s',
+      async (path) => {
+        const answer = await sendRaw(lab.gateway.url, { method: 'GET', path })
+        expect([answer.status, errorOf(answer)]).toMatchObject([404, { code: 'model_not_found' }])
+      },
+    )
+
     it('asks no upstream and is closed to strangers', async () => {
       await list(TEST_KEY)
       const headers = { authorization: 'Bearer unknown' }
@@ -668,9 +689,10 @@ describe('models', () => {
     })
 
     it('allows no other method', async () => {
-      const answer = await sendRaw(lab.gateway.url, { method: 'DELETE', path: '/v1/models/gpt-4o' })
-      expect(answer.status).toBe(405)
-      expect(answer.headers['allow']).toBe('GET, HEAD')
+      for (const path of ['/v1/models/gpt-4o', '/v1/models/org/model']) {
+        const answer = await sendRaw(lab.gateway.url, { method: 'DELETE', path })
+        expect([path, answer.status, answer.headers['allow']]).toEqual([path, 405, 'GET, HEAD'])
+      }
     })
   })
 

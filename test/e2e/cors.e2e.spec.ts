@@ -55,8 +55,17 @@ describe('a page of another origin', () => {
       'access-control-allow-methods': methods,
       'access-control-allow-headers': names,
       'access-control-max-age': '7200',
-      vary: 'Origin, Access-Control-Request-Method, Access-Control-Request-Headers',
+      vary: expect.stringMatching(/\bOrigin, Access-Control-Request-Method, Access-Control-Request-Headers$/),
     })
+  })
+
+  it('gets answers whose caches know all that they depend on, the dialect where clients of two ask', async () => {
+    const varyOf = async (path: string): Promise<unknown> => {
+      const answer = await send({ method: 'GET', path, headers: { origin: APP, accept: 'text/html' } })
+      return [answer.status, answer.headers.vary]
+    }
+    expect(await varyOf('/v1/models')).toEqual([200, 'anthropic-version, x-api-key, Origin'])
+    expect(await varyOf('/')).toEqual([200, 'accept, anthropic-version, x-api-key, Origin'])
   })
 
   it('is told so when it asks for a private address, as browsers do before they let a public page go there', async () => {

@@ -223,10 +223,11 @@ describe('realtime transcription', () => {
     readonly open: (options?: { path?: string; key?: string; dialect?: RealtimeDialect }) => Promise<RealtimeProbe>
   }
 
-  async function start(realtimeDialect: RealtimeDialect, sections: object = {}, channel: object = {}): Promise<Lab> {
+  async function start(
+    realtimeDialect: RealtimeDialect,
+    { sections, channel, directory }: { sections?: object; channel?: object; directory?: string } = {},
+  ): Promise<Lab> {
     const simulator = opened(await startRealtimeSimulator({ apiKey: REALTIME_UPSTREAM_KEY, dialect: realtimeDialect }))
-    const directory = await dataDirectory()
-    opened({ close: () => rm(directory, { recursive: true }) })
     const gateway = opened(
       await startGateway({
         channels: [realtimeChannel(simulator, { options: { realtimeDialect }, ...channel })],
@@ -235,8 +236,8 @@ describe('realtime transcription', () => {
           { id: 'narrow', key: 'narrow-key', models: ['whisper-1'] },
           { id: 'limited', key: 'limited-key', limits: { audioSecondsPerMinute: 3 } },
         ],
-        sections: { usage: { store: true }, prices: EXAMPLE_PRICES, ...sections },
-        dataDirectory: directory,
+        sections: { prices: EXAMPLE_PRICES, ...sections },
+        ...(directory === undefined ? {} : { dataDirectory: directory }),
       }),
     )
     const url = gateway.url.replace('http', 'ws')
@@ -251,6 +252,13 @@ describe('realtime transcription', () => {
           }),
         ),
     }
+  }
+
+  /** With a store of usage, whose start takes longer than most tests: for those that read records. */
+  async function startStoring(realtimeDialect: RealtimeDialect, channel: object = {}): Promise<Lab> {
+    const directory = await dataDirectory()
+    opened({ close: () => rm(directory, { recursive: true }) })
+    return start(realtimeDialect, { sections: { usage: { store: true } }, channel, directory })
   }
 
   interface Sender {
@@ -278,7 +286,7 @@ describe('realtime transcription', () => {
   it.each(COMBINATIONS)(
     'of a client of %s at an upstream of %s writes down what is said',
     async (dialect, upstream) => {
-      const { gateway, open, simulator } = await start(upstream)
+      const { gateway, open, simulator } = await startStoring(upstream)
       const probe = await open({ dialect })
       // A client of GA has not shown its dialect yet, and gets both.
       const created = await probe.next(transcriptionEvent(dialect, 'created'))
@@ -350,7 +358,7 @@ describe('realtime transcription', () => {
 
   it('calls a model as its channel does, and shows, and records, the client’s own name', async () => {
     const channel = { models: ['whisper-1', 'gpt-realtime'], modelMap: { ours: 'whisper-1' } }
-    const { gateway, open } = await start('ga', {}, channel)
+    const { gateway, open } = await startStoring('ga', channel)
     const probe = await open({ dialect: 'beta' })
     probe.send(transcriptionUpdate('beta', 'ours'))
     expect(await probe.next('transcription_session.updated')).toMatchObject({
@@ -378,7 +386,7 @@ describe('realtime transcription', () => {
     ['ga', 'response.output_text.delta'],
     ['beta', 'response.text.delta'],
   ])('clients that show nothing are of the dialect that the settings assume: %s', async (assumed, delta) => {
-    const { open } = await start('ga', { server: { realtimeClientDialect: assumed } })
+    const { open } = await start('ga', { sections: { server: { realtimeClientDialect: assumed } } })
     const probe = await open({ path: '/v1/realtime?model=gpt-realtime' })
     const { session } = await probe.next('session.created')
     expect('modalities' in (session as object)).toBe(assumed === 'beta')

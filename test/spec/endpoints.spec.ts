@@ -9,7 +9,7 @@ import { createApplication } from '../../src/app/create-app.js'
 import { billable, ENDPOINTS } from '../../src/app/capabilities.js'
 import { openApiDocument } from '../../src/app/openapi.js'
 import { classServes, MODEL_CLASS_NAMES } from '../../src/config/model-classes.js'
-import { type Dialect, dialectsOf, type EndpointSpec } from '../../src/core/endpoint.js'
+import { type Dialect, dialectsOf, documentedPath, type EndpointSpec } from '../../src/core/endpoint.js'
 import { createLogging } from '../../src/observability/logger.js'
 import { routesOf } from '../../src/observability/routes.js'
 import { REALTIME } from '../../src/realtime/realtime.endpoint.js'
@@ -27,7 +27,7 @@ const withoutSpecification = (path: string): boolean => WITHOUT_SPECIFICATION.so
 const routeOf = ({ method, path }: EndpointSpec): string => `${method} ${path}`
 
 /** As docs/endpoints.md and the OpenAPI document spell it. */
-const documentedRoute = (endpoint: EndpointSpec): string => routeOf(endpoint).replaceAll(/:(\w+)/g, '{$1}')
+const documentedRoute = (endpoint: EndpointSpec): string => documentedPath(routeOf(endpoint))
 
 /** Upstreams alone know of it. */
 const UNDOCUMENTED = ['POST /vidgen/callbacks/{token}']
@@ -119,7 +119,7 @@ describe('The endpoints', () => {
         Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
       )
       const served = routesOf(application.get(HttpAdapterHost).httpAdapter.getInstance<Application>()).flatMap(
-        ({ path, methods }) => methods.map((method) => `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`),
+        ({ path, methods }) => methods.map((method) => `${method} ${documentedPath(path)}`),
       )
       const others = served.filter((route) => !/ \/(docs(\/.*)?|openapi\.json|admin\/[*{].*)?$/.test(route))
       expect(shown.sort()).toEqual(others.filter((route) => !UNDOCUMENTED.includes(route)).sort())

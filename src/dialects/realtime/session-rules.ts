@@ -14,7 +14,7 @@ import {
   required,
   text,
 } from '../../core/validation-rules.js'
-import { type AudioSetting, OUTPUT_SETTINGS, SESSION_SETTINGS } from './session-state.js'
+import { type AudioSetting, BETA_FORMATS, GA_FORMATS, OUTPUT_SETTINGS, SESSION_SETTINGS } from './session-state.js'
 
 /** One setting's path in both dialects. Beta formats are strings: nothing lies below them. */
 interface Paths {
@@ -159,7 +159,7 @@ const turnDetection = optional(
 /** GA has no temperature, so the upstream would not check it. */
 const temperature = optional(decimal({ minimum: 0.6, maximum: 1.2 }))
 
-const betaFormat = optional(oneOf(['pcm16', 'g711_ulaw', 'g711_alaw']))
+const betaFormat = optional(oneOf(BETA_FORMATS))
 const betaOutput = { modalities, voice: optional(text()), output_audio_format: betaFormat, temperature }
 const betaInput = {
   input_audio_format: betaFormat,
@@ -168,7 +168,7 @@ const betaInput = {
   turn_detection: turnDetection,
 }
 
-const gaFormat = optional(record({ type: oneOf(['audio/pcm', 'audio/pcmu', 'audio/pcma']), rate: optional(integer()) }))
+const gaFormat = optional(record({ type: oneOf(GA_FORMATS), rate: optional(integer()) }))
 const gaOutputAudio = optional(
   record({ format: gaFormat, voice: optional(anyOf('a string or an object', text(), anyRecord)), speed }),
 )

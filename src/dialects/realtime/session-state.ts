@@ -25,6 +25,9 @@ const FORMATS: readonly (readonly [beta: string, ga: string, text: string])[] = 
   ['g711_alaw', 'audio/pcma', '{"type":"audio/pcma"}'],
 ]
 
+export const BETA_FORMATS: readonly string[] = FORMATS.map(([beta]) => beta)
+export const GA_FORMATS: readonly string[] = FORMATS.map(([, ga]) => ga)
+
 const same: Conversion = (value) => value
 
 const formatToGa: Conversion = (value) => {

@@ -1,6 +1,7 @@
 import { keyCredentials } from '../../config/channel-schema.js'
 import { oneOf, settings } from '../../config/value-types.js'
 import { CLASS_FORMATS } from '../../config/model-classes.js'
+import { BETA_FORMATS } from '../../dialects/realtime/session-state.js'
 import { AUDIO_FORMAT_NAMES, CHAT_AUDIO_FORMATS } from '../../dialects/speech-formats.js'
 import type { ProviderManifest } from '../contract.js'
 import { P1ChatProvider } from './p1-chat.js'
@@ -43,7 +44,7 @@ export const P1_MANIFEST: ProviderManifest = {
     'stt-generation': { formats: CLASS_FORMATS['stt-generation'] },
     'stt-diarize': { formats: CLASS_FORMATS['stt-diarize'] },
     'chat-audio': { voices: SPOKEN_VOICES, formats: CHAT_AUDIO_FORMATS },
-    realtime: { voices: SPOKEN_VOICES, formats: ['pcm16', 'g711_ulaw', 'g711_alaw'] },
+    realtime: { voices: SPOKEN_VOICES, formats: BETA_FORMATS },
   },
   reasoningModels: P1_REASONING_MODELS,
   models: P1_MODELS,

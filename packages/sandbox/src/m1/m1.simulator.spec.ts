@@ -188,17 +188,23 @@ describe('what messages accepts with its beta header only', () => {
     expect([accepted.status, await accepted.text()]).toEqual([200, expect.stringContaining('"type":"message"')])
   })
 
+  const betaOf = (name: string): string => cases.find(([field]) => field === name)?.[1] ?? ''
   const wrong: readonly [string, string, object, string][] = [
-    ['an unknown edit', cases[2]?.[1] ?? '', { context_management: { edits: [{ type: 'x' }] } }, "Input tag 'x'"],
+    [
+      'an unknown edit',
+      betaOf('context_management'),
+      { context_management: { edits: [{ type: 'x' }] } },
+      "Input tag 'x'",
+    ],
     [
       'an edit of another beta',
-      cases[2]?.[1] ?? '',
+      betaOf('context_management'),
       { context_management: { edits: [{ type: 'compact_20260112' }] } },
       "context_management.edits.0: Input tag 'compact_20260112'",
     ],
     [
       'a server without a name',
-      cases[5]?.[1] ?? '',
+      betaOf('mcp_servers'),
       { mcp_servers: [{ type: 'url', url: 'https://x' }] },
       '.name: Field',
     ],
@@ -208,12 +214,7 @@ describe('what messages accepts with its beta header only', () => {
       { mcp_servers: [server], tools: [{ type: 'mcp_toolset', mcp_server_name: 'mail' }] },
       "MCP server 'mail' not found in mcp_servers",
     ],
-    [
-      'a thread without its message',
-      cases[7]?.[1] ?? '',
-      { thread: { type: 'continue' } },
-      'previous_message_id: Field',
-    ],
+    ['a thread without its message', betaOf('thread'), { thread: { type: 'continue' } }, 'previous_message_id: Field'],
   ]
 
   it.each(wrong)('and not %s', async (_name, beta, change, message) => {
