@@ -31,69 +31,6 @@ export abstract class ResponsePins {
   abstract prune(beforeMs: number, limit: number): Promise<number>
 }
 
-/** Pins in PostgreSQL, embedded or not. */
-@Injectable()
-export class KyselyResponsePins extends ResponsePins {
-  constructor(private readonly database: Database) {
-    super()
-  }
-
-  override async keep({ ownerId, channelId, responseId, itemIds }: KeptResponse): Promise<void> {
-    const row = { owner_id: ownerId, response_id: responseId, channel_id: channelId, created_at_ms: Date.now() }
-    const rows = [...new Set([responseId, ...itemIds])].map((id) => ({ ...row, id }))
-    await this.database.run((queries) =>
-      queries
-        .insertInto('response_pin')
-        .values(rows)
-        .onConflict((conflict) => conflict.columns(['owner_id', 'id']).doNothing())
-        .execute(),
-    )
-  }
-
-  override async channelsOf(ownerId: string, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
-    const rows = await this.database.run((queries) =>
-      queries
-        .selectFrom('response_pin')
-        .select(['id', 'channel_id'])
-        .where('owner_id', '=', ownerId)
-        .where('id', 'in', ids)
-        .execute(),
-    )
-    return new Map(rows.map((row) => [row.id, row.channel_id]))
-  }
-
-  override async forget(ownerId: string, responseId: string): Promise<void> {
-    await this.database.run((queries) =>
-      queries
-        .deleteFrom('response_pin')
-        .where('owner_id', '=', ownerId)
-        .where('response_id', '=', responseId)
-        .execute(),
-    )
-  }
-
-  override async prune(beforeMs: number, limit: number): Promise<number> {
-    const { numDeletedRows } = await this.database.run((queries) =>
-      queries
-        .deleteFrom('response_pin')
-        .where(({ eb, refTuple, selectFrom }) =>
-          eb(
-            refTuple('owner_id', 'id'),
-            'in',
-            selectFrom('response_pin')
-              .select(['owner_id', 'id'])
-              .where('created_at_ms', '<', beforeMs)
-              .orderBy('created_at_ms')
-              .limit(limit)
-              .$asTuple('owner_id', 'id'),
-          ),
-        )
-        .executeTakeFirst(),
-    )
-    return Number(numDeletedRows)
-  }
-}
-
 /** Deletes the pins of responses that no upstream keeps any more. */
 @Injectable()
 export class ResponsePinRetention extends Retention {

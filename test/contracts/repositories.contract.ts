@@ -1,4 +1,5 @@
 import { beforeEach, describe } from '@jest/globals'
+import { KyselyResponsePins } from '../../src/responses/response-pins.pg.js'
 import { KyselyCallbackRepository } from '../../src/tasks/callback.pg.js'
 import { KyselyTaskRepository } from '../../src/tasks/task.pg.js'
 import { KyselyUsageRepository } from '../../src/usage/usage.pg.js'
@@ -6,6 +7,7 @@ import { shareLab } from '../support/lab-lifetime.js'
 import { emptyStore, type TestStore } from '../support/stores.js'
 import { describeCallbackRepository } from './callback-repository.contract.js'
 import { describeKeyRepository, type KeyRepositories, keyRepositories } from './key-repository.contract.js'
+import { describeResponsePins } from './response-pins.contract.js'
 import { describeTaskRepository, type Repositories } from './task-repository.contract.js'
 import { describeUsageRepository } from './usage-repository.contract.js'
 
@@ -33,6 +35,7 @@ export function describeRepositories(name: string, start: () => Promise<StoreLab
     describeTaskRepository(name, repositories)
     describeCallbackRepository(name, repositories)
     describeUsageRepository(name, () => new KyselyUsageRepository(lab.store.database))
+    describeResponsePins(name, () => new KyselyResponsePins(lab.store.database))
 
     describe('keys', () => {
       let keys: KeyRepositories

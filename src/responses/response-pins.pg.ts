@@ -1,0 +1,56 @@
+import { Injectable } from '@nestjs/common'
+import { sql } from 'kysely'
+import { Database } from '../storage/database.js'
+import { type KeptResponse, ResponsePins } from './response-pins.js'
+
+/** Pins in PostgreSQL, embedded or not. */
+@Injectable()
+export class KyselyResponsePins extends ResponsePins {
+  constructor(private readonly database: Database) {
+    super()
+  }
+
+  override async keep({ ownerId, channelId, responseId, itemIds }: KeptResponse): Promise<void> {
+    const row = { owner_id: ownerId, response_id: responseId, channel_id: channelId, created_at_ms: Date.now() }
+    const rows = [...new Set([responseId, ...itemIds])].map((id) => ({ ...row, id }))
+    await this.database.run((queries) =>
+      queries
+        .insertInto('response_pin')
+        .values(rows)
+        .onConflict((conflict) => conflict.columns(['owner_id', 'id']).doNothing())
+        .execute(),
+    )
+  }
+
+  override async channelsOf(ownerId: string, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    const rows = await this.database.run((queries) =>
+      queries
+        .selectFrom('response_pin')
+        .select(['id', 'channel_id'])
+        .where('owner_id', '=', ownerId)
+        .where('id', 'in', ids)
+        .execute(),
+    )
+    return new Map(rows.map((row) => [row.id, row.channel_id]))
+  }
+
+  override async forget(ownerId: string, responseId: string): Promise<void> {
+    await this.database.run((queries) =>
+      queries
+        .deleteFrom('response_pin')
+        .where('owner_id', '=', ownerId)
+        .where('response_id', '=', responseId)
+        .execute(),
+    )
+  }
+
+  override async prune(beforeMs: number, limit: number): Promise<number> {
+    const { numAffectedRows } = await this.database.run((queries) =>
+      sql`delete from response_pin where (owner_id, id) in (
+        select owner_id, id from response_pin where created_at_ms < ${beforeMs}
+        order by created_at_ms limit ${limit} for update skip locked
+      )`.execute(queries),
+    )
+    return Number(numAffectedRows)
+  }
+}
