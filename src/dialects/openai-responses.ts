@@ -1,9 +1,9 @@
 import { type ByteSink, type ByteSource, ProviderResponse } from '../core/byte-stream.js'
 import type { GatewayError } from '../core/errors.js'
-import type { ModelFields } from '../core/json-body.js'
+import type { JsonBody, ModelFields } from '../core/json-body.js'
 import type { Units, Usage, UsageEstimator } from '../core/request-context.js'
-import { framesOf, jsonOf } from '../core/sse.js'
-import { BYTES_PER_TOKEN, DeltaCounter } from '../core/token-counter.js'
+import { framesOf, hasLine, jsonOf } from '../core/sse.js'
+import { DeltaCounter, mediaTokensIn, tokensOf } from '../core/token-counter.js'
 import { RelayedUsage, reportedUsage, withUsageFromTail } from '../core/usage.js'
 import { isRecord } from '../core/validation-rules.js'
 import type { FrameCounter, SseDialect } from '../upstream/sse-relay.js'
@@ -14,6 +14,8 @@ import type { OpenAIAttempt } from './openai-wire.js'
 /** The fields of a request for a response that the gateway reads; all others are relayed unread. */
 export interface ResponsesFields extends ModelFields {
   readonly input?: unknown
+  readonly instructions?: string | null
+  readonly tools?: readonly unknown[] | null
   readonly stream?: boolean | null
   readonly store?: boolean | null
   readonly previous_response_id?: string | null
@@ -28,80 +30,172 @@ export interface ResponseIds {
 /** Called before the end of an answer reaches the caller, who may ask for the response from then on. Never rejects. */
 export type KeepResponse = (ids: ResponseIds) => Promise<void>
 
+/** A request for a response, and what is to become of the ids of its answer. */
+export interface ResponsesCall {
+  readonly body: JsonBody<ResponsesFields>
+  /** Absent where the upstream keeps nothing of it. */
+  readonly keep: KeepResponse | undefined
+}
+
 /** Events with the whole response, the last of a stream. */
-const LAST_EVENTS = ['response.completed', 'response.incomplete', 'response.failed'] as const
+const LAST_EVENTS = ['completed', 'incomplete', 'failed'] as const
+const LAST_MARKS = LAST_EVENTS.map((name) => `event: response.${name}`)
+const LAST_LINES = LAST_MARKS.map((mark) => Buffer.from(mark))
 
 /** Named events, LF, no `[DONE]`. */
-const RESPONSES_EVENTS: SseDialect = {
-  completionMarks: LAST_EVENTS.map((name) => `event: ${name}`),
-  errorMark: 'event: error',
-}
+const RESPONSES_EVENTS: SseDialect = { completionMarks: LAST_MARKS, errorMark: 'event: error' }
 
 const isText = (value: unknown): value is string => typeof value === 'string'
 
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+
 /** Undefined for what is no response. */
-function idsOf(response: Readonly<Record<string, unknown>>): ResponseIds | undefined {
-  const { id, output } = response
+function idsOf({ id, output }: Readonly<Record<string, unknown>>): ResponseIds | undefined {
   if (!isText(id)) return undefined
-  const items: readonly unknown[] = Array.isArray(output) ? output : []
-  return { responseId: id, itemIds: items.map((item) => (isRecord(item) ? item['id'] : undefined)).filter(isText) }
+  return {
+    responseId: id,
+    itemIds: listOf(output)
+      .map((item) => (isRecord(item) ? item['id'] : undefined))
+      .filter(isText),
+  }
 }
 
-/** Of a request whose upstream says nothing of its usage. */
+/** What an upstream that failed, and reports nothing, has used. */
+const NOTHING: Usage = { units: { input_tokens: 0, output_tokens: 0, total_tokens: 0 }, estimated: true }
+
+/** What a response says that it has used; undefined where that is to be estimated. */
+const usageIn = ({ usage, status }: Readonly<Record<string, unknown>>): Usage | undefined =>
+  reportedUsage(usage) ?? (status === 'failed' ? NOTHING : undefined)
+
+/** Members of items, and of their parts, in which text stands. */
+const TEXT_MEMBERS = ['content', 'text', 'refusal', 'summary', 'arguments', 'input', 'output'] as const
+
+function textTokensIn(value: unknown): number {
+  if (isText(value)) return tokensOf(value)
+  if (Array.isArray(value)) return value.reduce<number>((sum, part: unknown) => sum + textTokensIn(part), 0)
+  if (!isRecord(value)) return 0
+  return TEXT_MEMBERS.reduce((sum, name) => sum + textTokensIn(value[name]), 0)
+}
+
+/** Rules of thumb, as for chat. */
+const TOKENS_PER_ITEM = 4
+const TOKENS_OF_RESPONSE_HEAD = 3
+
+/**
+ * Of a request whose upstream has said nothing of its usage, or not yet. What the upstream keeps of a conversation is not seen, and
+ * so not counted. Nothing is read before the figures are needed.
+ */
 class ResponseEstimate implements UsageEstimator {
   constructor(
-    private readonly bodyBytes: number,
-    private readonly deltas?: Pick<FrameCounter, 'count'>,
+    private readonly request: ResponsesFields,
+    /** Absent where the answer is too large to be held: 0 would say that there was none. */
+    private readonly output?: Pick<FrameCounter, 'count'>,
   ) {}
 
   estimate(): Usage {
-    const input = Math.ceil(this.bodyBytes / BYTES_PER_TOKEN)
-    const output = this.deltas?.count ?? 0
-    return { units: { input_tokens: input, output_tokens: output, total_tokens: input + output }, estimated: true }
+    const { input, instructions, tools } = this.request
+    const text =
+      textTokensIn(instructions) + textTokensIn(input) + (tools == null ? 0 : tokensOf(JSON.stringify(tools)))
+    const items = Array.isArray(input) ? input.length : 1
+    const prompt = TOKENS_OF_RESPONSE_HEAD + text + mediaTokensIn(input) + items * TOKENS_PER_ITEM
+    if (this.output === undefined) return { units: { input_tokens: prompt }, estimated: true }
+    const output = this.output.count
+    return { units: { input_tokens: prompt, output_tokens: output, total_tokens: prompt + output }, estimated: true }
   }
 
   countedUnits(): Units | undefined {
-    return this.deltas === undefined ? undefined : { output_tokens: this.deltas.count }
+    return this.output === undefined ? undefined : { output_tokens: this.output.count }
   }
 }
 
-/** What an upstream that failed has reported none of. */
-const NOTHING: Usage = { units: { input_tokens: 0, output_tokens: 0, total_tokens: 0 }, estimated: true }
+const LOWER_E = 0x65
+/** Longer than the line of a last event, shorter than that of a delta. */
+const LONGEST_LAST_LINE = 30
 
-/** Reads the last event of a stream, and no other; every frame passes untouched. */
-class LastEvent {
+/** Whether a line is that of a last event. */
+function isLastLine(bytes: Buffer, start: number, end: number): boolean {
+  if (bytes[start] !== LOWER_E || end - start > LONGEST_LAST_LINE) return false
+  const line = bytes.subarray(start, end)
+  return LAST_LINES.some((mark) => hasLine(line, mark))
+}
+
+/**
+ * Counts the answer and looks for its last event, line by line, as the relay walks through the lines anyway: a search of its own in
+ * each piece costs ten times as much as all of that. Only the last event is parsed; every frame passes untouched.
+ */
+class ResponseEvents implements FrameCounter {
+  private readonly deltas = new DeltaCounter()
+  private hasLast = false
   private found: ResponseIds | undefined
 
   constructor(private readonly usage: RelayedUsage) {}
 
+  get count(): number {
+    return this.deltas.count
+  }
+
+  checkpoint(): void {
+    this.deltas.checkpoint()
+  }
+
+  rollBack(): void {
+    this.deltas.rollBack()
+  }
+
+  line(bytes: Buffer, start: number, end: number): void {
+    if (isLastLine(bytes, start, end)) this.hasLast = true
+    else this.deltas.line(bytes, start, end)
+  }
+
+  /** Called with frames whose lines have been shown. */
   readonly filter = (frames: Buffer): Buffer => {
-    if (LAST_EVENTS.some((name) => frames.includes(`event: ${name}`))) this.read(frames)
+    if (this.hasLast) this.read(frames)
     return frames
   }
 
   /** Once. */
-  takeIds = (): ResponseIds | undefined => {
+  readonly takeIds = (): ResponseIds | undefined => {
     const { found } = this
     this.found = undefined
     return found
   }
 
   private read(frames: Buffer): void {
+    this.hasLast = false
     for (const frame of framesOf(frames)) {
-      const response = frame.includes('event: response.') ? jsonOf(frame)?.['response'] : undefined
+      const response = LAST_LINES.some((mark) => hasLine(frame, mark)) ? jsonOf(frame)?.['response'] : undefined
       if (!isRecord(response)) continue
-      const reported = reportedUsage(response['usage'])
-      const used = reported ?? (response['status'] === 'failed' ? NOTHING : undefined)
+      const used = usageIn(response)
       if (used !== undefined) this.usage.report(used, true)
       this.found = idsOf(response)
     }
   }
 }
 
-/** Holds back what follows from where ids are found, until the response is kept: whoever has the end of it can refer to it. */
+/** Events by other names say that the connection is alive. */
+const EVENT_NAME = /^event: ?(response\.[\w.]+)/m
+const LONGEST_NAME = 64
+
+/**
+ * Whether an item of the answer has ended and no other begun: the figures come with the event that follows the last item, and an
+ * event that begins another one shows that there is more to be made.
+ */
+function isBetweenItems(tail: Buffer): boolean {
+  let last: string | undefined
+  for (const frame of framesOf(tail)) last = EVENT_NAME.exec(frame.toString('latin1', 0, LONGEST_NAME))?.[1] ?? last
+  return last === 'response.output_item.done'
+}
+
+/**
+ * Holds back what follows from where ids are found, until the response is kept: whoever has the end of it can refer to it. The
+ * source rests meanwhile, so that no more than what was on its way is held.
+ */
 class HeldEnd implements ByteSource, ByteSink {
   private sink!: ByteSink
-  private kept: Promise<void> | undefined
+  private hasIds = false
+  private isPaused = false
+  /** What waits for the response to be kept; undefined = nothing has to. */
+  private waiting: (() => void)[] | undefined
 
   constructor(
     private readonly source: ByteSource,
@@ -115,20 +209,24 @@ class HeldEnd implements ByteSource, ByteSink {
   }
 
   pause(): void {
+    this.isPaused = true
     this.source.pause()
   }
 
   resume(): void {
-    this.source.resume()
+    this.isPaused = false
+    if (this.waiting === undefined) this.source.resume()
   }
 
+  /** Nobody reads what waits. */
   cancel(): void {
+    this.waiting = undefined
     this.source.cancel()
   }
 
   data(chunk: Buffer): void {
-    const ids = this.kept === undefined ? this.idsIn(chunk) : undefined
-    if (ids !== undefined) this.kept = this.keep(ids)
+    const ids = this.hasIds ? undefined : this.idsIn(chunk)
+    if (ids !== undefined) this.hold(ids)
     this.pass(() => {
       this.sink.data(chunk)
     })
@@ -147,54 +245,84 @@ class HeldEnd implements ByteSource, ByteSink {
   }
 
   private pass(step: () => void): void {
-    if (this.kept === undefined) step()
-    else this.kept = this.kept.then(step)
+    if (this.waiting === undefined) step()
+    else this.waiting.push(step)
+  }
+
+  private hold(ids: ResponseIds): void {
+    this.hasIds = true
+    this.waiting = []
+    this.source.pause()
+    void this.keep(ids).then(() => {
+      this.release()
+    })
+  }
+
+  /** The sink may cancel while it is given one of them. */
+  private release(): void {
+    for (let step = this.waiting?.shift(); step !== undefined; step = this.waiting?.shift()) step()
+    if (this.waiting === undefined) return
+    this.waiting = undefined
+    if (!this.isPaused) this.source.resume()
   }
 }
 
+/** A kept answer up to this size is held until its ids are known: one with pictures in it takes some megabytes. */
+const KEPT_RESPONSE_BYTES = 8 * 1024 * 1024
+
 const FIRST_ID = /^\s*\{\s*"id"\s*:\s*"([\w-]{1,128})"/
 
-/** Of an answer that is too large to be looked at as a whole: its id stands first. */
+/** Of an answer that is too large to be held: its id stands first. */
 function firstId(chunk: Buffer): ResponseIds | undefined {
   const [, responseId] = FIRST_ID.exec(chunk.toString('latin1', 0, 1024)) ?? []
   return responseId === undefined ? undefined : { responseId, itemIds: [] }
 }
 
-/** The answer to a request for a response: bytes in, bytes out. `keep` is absent where nothing of it is kept. */
+/** The answer to a request for a response: bytes in, bytes out. */
 export async function relayResponse(
   response: UpstreamResponse,
   allowed: HeaderAllowList,
-  { bodyBytes, isStreamed, keep }: { bodyBytes: number; isStreamed: boolean; keep: KeepResponse | undefined },
+  { body, keep }: ResponsesCall,
   context: OpenAIAttempt,
 ): Promise<ProviderResponse> {
-  if (isStreamed) return await streamOf(response, allowed, bodyBytes, keep, context)
-  const usage = new RelayedUsage(new ResponseEstimate(bodyBytes))
-  const { response: answer, value } = await jsonResponse(response, allowed)
-  const { status, headers, body } = answer
-  if (value === undefined && !Buffer.isBuffer(body)) {
-    const held = keep === undefined ? body : new HeldEnd(body, firstId, keep)
+  if (body.fields.stream === true) return await streamOf(response, allowed, body.fields, keep, context)
+  const heldBytes = keep === undefined ? undefined : KEPT_RESPONSE_BYTES
+  const { response: answer, value = {} } = await jsonResponse(response, allowed, heldBytes)
+  const { status, headers, body: bytes } = answer
+  const usage = new RelayedUsage()
+  if (!Buffer.isBuffer(bytes)) {
+    usage.estimator = new ResponseEstimate(body.fields)
+    const held = keep === undefined ? bytes : new HeldEnd(bytes, firstId, keep)
     return withUsageFromTail(new ProviderResponse(status, headers, held, usage), usage)
   }
-  usage.reportedUsage = reportedUsage(value?.['usage'])
-  const ids = idsOf(value ?? {})
+  usage.reportedUsage = usageIn(value)
+  if (usage.reportedUsage === undefined) usage.estimator = new ResponseEstimate(body.fields, outputOf(value))
+  const ids = idsOf(value)
   if (ids !== undefined) await keep?.(ids)
-  return new ProviderResponse(status, headers, body, usage)
+  return new ProviderResponse(status, headers, bytes, usage)
 }
+
+const outputOf = ({ output }: Readonly<Record<string, unknown>>): Pick<FrameCounter, 'count'> => ({
+  get count() {
+    return textTokensIn(output)
+  },
+})
 
 async function streamOf(
   response: UpstreamResponse,
   allowed: HeaderAllowList,
-  bodyBytes: number,
+  fields: ResponsesFields,
   keep: KeepResponse | undefined,
   context: OpenAIAttempt,
 ): Promise<ProviderResponse> {
-  const deltas = new DeltaCounter()
-  const usage = new RelayedUsage(new ResponseEstimate(bodyBytes, deltas))
+  const usage = new RelayedUsage()
+  const events = new ResponseEvents(usage)
+  usage.estimator = new ResponseEstimate(fields, events)
   context.record.usage = usage
-  const last = new LastEvent(usage)
-  const dialect = { ...RESPONSES_EVENTS, secret: context.credentials, deltas }
-  const answer = await eventStreamResponse(response, allowed, dialect, { usage, filter: last.filter })
+  const figures = { areKnown: () => usage.reportedUsage !== undefined, areNext: isBetweenItems }
+  const dialect = { ...RESPONSES_EVENTS, secret: context.credentials, deltas: events, figures }
+  const answer = await eventStreamResponse(response, allowed, dialect, { usage, filter: events.filter })
   const { status, headers, body, onFailure } = answer
   if (keep === undefined || Buffer.isBuffer(body)) return answer
-  return new ProviderResponse(status, headers, new HeldEnd(body, last.takeIds, keep), usage, onFailure)
+  return new ProviderResponse(status, headers, new HeldEnd(body, events.takeIds, keep), usage, onFailure)
 }

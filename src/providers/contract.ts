@@ -7,7 +7,7 @@ import type { JsonBody, ModelFields } from '../core/json-body.js'
 import type { MemoryLease } from '../core/quota.js'
 import type { AttemptRecord } from '../core/request-context.js'
 import type { MultipartField, SpooledFile, UploadedFile } from '../core/spooled-file.js'
-import type { KeepResponse, ResponsesFields } from '../dialects/openai-responses.js'
+import type { ResponsesCall, ResponsesFields } from '../dialects/openai-responses.js'
 import type { ChatFields } from '../dialects/openai-wire.js'
 import type { RealtimeDialect, SessionKind } from '../dialects/realtime/dialect.js'
 import type { ExchangeContext } from '../upstream/exchange.js'
@@ -97,13 +97,6 @@ export interface MessagesProvider {
   countTokens(messages: MessagesCall, context: AttemptContext): Promise<ProviderResponse>
 }
 
-/** A request for a response. */
-export interface ResponsesCall {
-  readonly body: JsonBody<ResponsesFields>
-  /** Absent where the upstream keeps nothing of it. */
-  readonly keep: KeepResponse | undefined
-}
-
 /** A question about a response that an upstream keeps. */
 export interface KeptResponseCall {
   /** Known to be one of the upstream's; no character in it needs to be escaped. */
@@ -114,7 +107,7 @@ export interface KeptResponseCall {
 
 export interface ResponsesProvider {
   create(call: ResponsesCall, context: AttemptContext): Promise<ProviderResponse>
-  countInputTokens(call: ResponsesCall, context: AttemptContext): Promise<ProviderResponse>
+  countInputTokens(body: JsonBody<ResponsesFields>, context: AttemptContext): Promise<ProviderResponse>
   read(call: KeptResponseCall, context: AttemptContext): Promise<ProviderResponse>
   inputItems(call: KeptResponseCall, context: AttemptContext): Promise<ProviderResponse>
   delete(call: KeptResponseCall, context: AttemptContext): Promise<ProviderResponse>

@@ -72,10 +72,17 @@ interface JsonResponse {
   readonly value?: Record<string, unknown>
 }
 
-/** A JSON answer, byte for byte. Broken JSON and a cut are the upstream's failure, found before the caller sees a byte. */
-export async function jsonResponse(response: UpstreamResponse, allowed: HeaderAllowList): Promise<JsonResponse> {
+/**
+ * A JSON answer, byte for byte. Broken JSON and a cut are the upstream's failure, found before the caller sees a byte, up to
+ * `checkedBytes`.
+ */
+export async function jsonResponse(
+  response: UpstreamResponse,
+  allowed: HeaderAllowList,
+  checkedBytes = CHECKED_RESPONSE_BYTES,
+): Promise<JsonResponse> {
   assertJson(response)
-  const answer = wholeResponse(response, allowed) ?? (await peekedResponse(response, allowed))
+  const answer = wholeResponse(response, allowed) ?? (await peekedResponse(response, allowed, checkedBytes))
   return Buffer.isBuffer(answer.body) ? { response: answer, value: parseResponse(answer.body) } : { response: answer }
 }
 
@@ -89,7 +96,7 @@ export async function estimatedResponse(
   usage: RelayedUsage,
 ): Promise<ProviderResponse> {
   assertJson(response)
-  const answer = wholeResponse(response, allowed, usage) ?? (await peekedResponse(response, allowed, usage))
+  const answer = wholeResponse(response, allowed, usage) ?? (await peekedResponse(response, allowed, CHECKED_RESPONSE_BYTES, usage))
   if (!Buffer.isBuffer(answer.body)) return withUsageFromTail(answer, usage)
   const isJudgedByItsEnds = isFramed(response) && beginsAsObject(answer.body)
   const atEnd = isJudgedByItsEnds ? usageAtEnd(answer.body) : undefined
@@ -122,10 +129,11 @@ function wholeResponse(
 async function peekedResponse(
   response: UpstreamResponse,
   allowed: HeaderAllowList,
+  checkedBytes: number,
   usage?: UsageReader,
 ): Promise<ProviderResponse> {
   const headers = allowed.pick(response.headers)
-  const held = await peek(response.body, { bytes: CHECKED_RESPONSE_BYTES })
+  const held = await peek(response.body, { bytes: checkedBytes })
   return new ProviderResponse(response.status, headers, held.complete ?? held, usage)
 }
 

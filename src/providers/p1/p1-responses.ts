@@ -1,10 +1,11 @@
 import { Injectable } from '@nestjs/common'
 import type { ProviderResponse } from '../../core/byte-stream.js'
-import { relayResponse } from '../../dialects/openai-responses.js'
+import type { JsonBody } from '../../core/json-body.js'
+import { relayResponse, type ResponsesCall, type ResponsesFields } from '../../dialects/openai-responses.js'
 import { sendOpenAIRequest } from '../../dialects/openai-wire.js'
 import { type UpstreamRequest, UpstreamClient } from '../../upstream/upstream-client.js'
 import { jsonResponse } from '../../upstream/upstream-response.js'
-import type { AttemptContext, KeptResponseCall, ResponsesCall, ResponsesProvider } from '../contract.js'
+import type { AttemptContext, KeptResponseCall, ResponsesProvider } from '../contract.js'
 import { P1_RESPONSE_HEADERS, p1Headers } from './p1-chat.js'
 
 const PATH = '/v1/responses'
@@ -15,14 +16,11 @@ export class P1ResponsesProvider implements ResponsesProvider {
   constructor(private readonly client: UpstreamClient) {}
 
   async create(call: ResponsesCall, context: AttemptContext): Promise<ProviderResponse> {
-    const response = await this.post(PATH, call, context)
-    const { body, keep } = call
-    const how = { bodyBytes: body.bytes.length, isStreamed: body.fields.stream === true, keep }
-    return await relayResponse(response, P1_RESPONSE_HEADERS, how, context)
+    return await relayResponse(await this.post(PATH, call.body, context), P1_RESPONSE_HEADERS, call, context)
   }
 
-  async countInputTokens(call: ResponsesCall, context: AttemptContext): Promise<ProviderResponse> {
-    const response = await this.post(`${PATH}/input_tokens`, call, context)
+  async countInputTokens(body: JsonBody<ResponsesFields>, context: AttemptContext): Promise<ProviderResponse> {
+    const response = await this.post(`${PATH}/input_tokens`, body, context)
     return (await jsonResponse(response, P1_RESPONSE_HEADERS)).response
   }
 
@@ -38,7 +36,7 @@ export class P1ResponsesProvider implements ResponsesProvider {
     return await this.ask('DELETE', `${PATH}/${id}`, context)
   }
 
-  private post(path: string, { body }: ResponsesCall, context: AttemptContext) {
+  private post(path: string, body: JsonBody<ResponsesFields>, context: AttemptContext) {
     const { upstreamModel } = context
     const edits = upstreamModel === body.fields.model ? {} : { model: JSON.stringify(upstreamModel) }
     const headers = p1Headers(context, 'application/json', 'application/json')
