@@ -24,7 +24,13 @@ const nonBlank = text({ allowBlank: false })
 const item = named(
   'ResponseInputItem',
   'A message, a call of a tool, its answer, reasoning, or a reference to an item that the upstream keeps',
-  record({ type: optional(text()), id: optional(text()), role: optional(nonBlank), encrypted_content: anything }),
+  record({
+    type: optional(text()),
+    id: optional(text()),
+    role: optional(nonBlank),
+    encrypted_content: anything,
+    result: anything,
+  }),
 )
 
 const tool = named('ResponseTool', 'A tool the model may call', record({ type: required(nonBlank) }))
@@ -95,7 +101,7 @@ const QUERY_NAMES: ReadonlySet<string> = new Set(['include', 'include[]', 'after
 
 /** The same query without anything else: begins with `?`, or is empty. Throws `invalid_request` for what is not served. */
 export function keptResponseQuery(query: Readonly<Record<string, unknown>>): string {
-  if (query['stream'] === 'true') {
+  if ([query['stream'] ?? 'false'].flat().some((value) => value !== 'false')) {
     throw new GatewayError('invalid_request', "Unsupported value: 'stream' is served where a response is asked for.", {
       param: 'stream',
       code: 'unsupported_value',
@@ -106,5 +112,5 @@ export function keptResponseQuery(query: Readonly<Record<string, unknown>>): str
     if (!QUERY_NAMES.has(name)) continue
     for (const each of [value].flat()) if (typeof each === 'string') passed.append(name, each)
   }
-  return passed.size === 0 ? '' : `?${passed}`
+  return passed.size === 0 ? '' : `?${passed.toString()}`
 }

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common'
 import type { ProviderResponse } from '../core/byte-stream.js'
-import { ownerOf } from '../core/caller.js'
+import { type Caller, ownerOf } from '../core/caller.js'
 import { GatewayError, quoted } from '../core/errors.js'
 import type { JsonBody } from '../core/json-body.js'
 import type { RequestContext } from '../core/request-context.js'
@@ -15,11 +15,12 @@ import type { ResponsesRequestDto } from './responses.dto.js'
 import { RESPONSES } from './responses.endpoints.js'
 import { ResponsePins } from './response-pins.js'
 
-const POLICY = { canRetryAfterSend: true } as const
+/** Of what changes nothing at its upstream. */
+const READ_POLICY = { canRetryAfterSend: true } as const
 /** Whether a response was deleted must be known, and a second delete is no success. */
 const DELETE_POLICY = { canRetryAfterSend: false } as const
 
-/** As upstreams make them; nothing in one needs to be escaped in a path. */
+/** As upstreams make them; nothing in one needs to be escaped in a path, and a store takes every character. */
 const ID = /^[\w-]{1,128}$/
 
 /** Responses, at upstreams that speak them; what an upstream keeps belongs to the caller who asked for it. */
@@ -36,7 +37,9 @@ export class ResponsesService {
     if (asksForReasoning(body.fields)) call.log.reasons = true
     const estimatedUse = call.quota === undefined ? undefined : RESPONSES.estimate(body.bytes.length, body.fields)
     const isKept = body.fields.store !== false
-    return route.attempt(call, { ...POLICY, estimatedUse }, (provider, context) => {
+    // A request that was sent may have been done. Of a response that is kept nobody would know the id then, to read or delete what was
+    // said in it: such a request is not sent again, as a create of a task is not.
+    return route.attempt(call, { canRetryAfterSend: !isKept, estimatedUse }, (provider, context) => {
       const keep = isKept ? this.keeping(call, context) : undefined
       return provider.create({ body, keep }, context)
     })
@@ -44,25 +47,25 @@ export class ResponsesService {
 
   async countInputTokens(body: JsonBody<ResponsesRequestDto>, call: RequestContext): Promise<ProviderResponse> {
     const route = await this.routeOf(body, call)
-    return route.attempt(call, POLICY, (provider, context) =>
-      provider.countInputTokens({ body, keep: undefined }, context),
-    )
+    return route.attempt(call, READ_POLICY, (provider, context) => provider.countInputTokens(body, context))
   }
 
   async find(kept: KeptResponseCall, call: RequestContext): Promise<ProviderResponse> {
     const route = await this.channelOf(kept.id, call)
-    return route.attempt(call, POLICY, (provider, context) => provider.read(kept, context))
+    return route.attempt(call, READ_POLICY, (provider, context) => provider.read(kept, context))
   }
 
   async inputItems(kept: KeptResponseCall, call: RequestContext): Promise<ProviderResponse> {
     const route = await this.channelOf(kept.id, call)
-    return route.attempt(call, POLICY, (provider, context) => provider.inputItems(kept, context))
+    return route.attempt(call, READ_POLICY, (provider, context) => provider.inputItems(kept, context))
   }
 
   async delete(kept: KeptResponseCall, call: RequestContext): Promise<ProviderResponse> {
     const route = await this.channelOf(kept.id, call)
     const answer = await route.attempt(call, DELETE_POLICY, (provider, context) => provider.delete(kept, context))
-    await this.pins.forget(ownerOf(call.caller), kept.id)
+    await this.noted(call, 'a deleted response could not be forgotten', () =>
+      this.pins.forget(ownerOf(call.caller), kept.id),
+    )
     return answer
   }
 
@@ -84,7 +87,7 @@ export class ResponsesService {
     const items = referredItems(input)
     const ids = previous == null ? items : [previous, ...items]
     if (ids.length === 0) return undefined
-    const channels = await this.pins.channelsOf(ownerOf(caller), ids)
+    const channels = await this.channelsOf(ids, caller)
     if (previous != null && !channels.has(previous)) throw unknownPrevious(previous)
     const missing = items.find((id) => !channels.has(id))
     if (missing !== undefined) throw unknownItem(missing)
@@ -94,21 +97,31 @@ export class ResponsesService {
   }
 
   private async channelOf(id: string, { caller }: RequestContext): Promise<PinnedRoute<ResponsesProvider>> {
-    const channelId = ID.test(id) ? (await this.pins.channelsOf(ownerOf(caller), [id])).get(id) : undefined
+    const channelId = (await this.channelsOf([id], caller)).get(id)
     const routes = channelId === undefined ? [] : this.router.responseChannels(caller)
     const route = routes.find((each) => each.channelId === channelId)
     if (route === undefined) throw new GatewayError('not_found', `Response with id ${quoted(id)} not found.`)
     return route
   }
 
-  /** A store that fails costs the caller nothing but later reads: the answer has been paid for. */
-  private keeping({ caller, requestId }: RequestContext, { channelId }: AttemptContext): KeepResponse {
-    return async (ids) => {
-      try {
-        await this.pins.keep({ ownerId: ownerOf(caller), channelId, ...ids })
-      } catch (error) {
-        this.logger.warn({ err: error, requestId }, 'a response could not be kept')
-      }
+  /** No store is asked for what cannot be an id. */
+  private async channelsOf(ids: readonly string[], caller: Caller): Promise<ReadonlyMap<string, string>> {
+    const possible = [...new Set(ids)].filter((id) => ID.test(id))
+    return possible.length === 0 ? new Map() : await this.pins.channelsOf(ownerOf(caller), possible)
+  }
+
+  private keeping(call: RequestContext, { channelId }: AttemptContext): KeepResponse {
+    const ownerId = ownerOf(call.caller)
+    return (ids) =>
+      this.noted(call, 'a response could not be kept', () => this.pins.keep({ ownerId, channelId, ...ids }))
+  }
+
+  /** A store that fails costs the caller nothing but later reads: the upstream has done what was asked. */
+  private async noted({ requestId }: RequestContext, failure: string, work: () => Promise<void>): Promise<void> {
+    try {
+      await work()
+    } catch (error) {
+      this.logger.warn({ err: error, requestId }, failure)
     }
   }
 }
@@ -126,7 +139,7 @@ function assertServed({ background, conversation }: ResponsesRequestDto): void {
 const unsupported = (param: string, message: string): GatewayError =>
   new GatewayError('invalid_request', `Unsupported value: ${message}`, { param, code: 'unsupported_value' })
 
-/** Items that are read where they are kept: references, and reasoning that is not sent along. */
+/** Items that are read where they are kept: references, and reasoning or pictures that are not sent along. */
 function referredItems(input: unknown): readonly string[] {
   if (!Array.isArray(input)) return []
   return input
@@ -135,8 +148,11 @@ function referredItems(input: unknown): readonly string[] {
     .filter((id) => typeof id === 'string')
 }
 
-const isReference = ({ type, role, encrypted_content: sealed }: Readonly<Record<string, unknown>>): boolean =>
-  type === 'reasoning' ? typeof sealed !== 'string' : type === 'item_reference' || (type == null && role == null)
+function isReference({ type, role, encrypted_content: sealed, result }: Readonly<Record<string, unknown>>): boolean {
+  if (type === 'reasoning') return typeof sealed !== 'string'
+  if (type === 'image_generation_call') return typeof result !== 'string'
+  return type === 'item_reference' || (type == null && role == null)
+}
 
 const unknownPrevious = (id: string): GatewayError =>
   new GatewayError('invalid_request', `Previous response with id ${quoted(id)} not found.`, {

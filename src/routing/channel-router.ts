@@ -87,6 +87,7 @@ export class ChannelRouter extends ProviderRouter {
     const candidates = this.candidatesFor(capability, serving, caller)
     const [first, ...others] =
       channelId === undefined ? candidates : candidates.filter(({ channel }) => channel.id === channelId)
+    if (first === undefined && candidates.length > 0) throw servedElsewhere(model)
     if (first === undefined) throw unknownModel(capability, model, row, this.table.nearest(capability, model, caller))
     return new RoutedRequest(
       classOn(first.channel, row),
@@ -180,6 +181,13 @@ const keyNotAccepted = (): GatewayError => new GatewayError('unauthorized', 'The
 
 const forbiddenModel = (model: string): GatewayError =>
   new GatewayError('forbidden_model', `This API key has no access to the model ${quoted(model)}.`, { param: 'model' })
+
+const servedElsewhere = (model: string): GatewayError =>
+  new GatewayError(
+    'invalid_request',
+    `The model ${quoted(model)} is not served by the channel that keeps what the request refers to.`,
+    { param: 'model', code: 'unsupported_value' },
+  )
 
 function unknownModel(
   capability: ModelCapability,

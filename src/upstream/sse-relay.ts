@@ -249,7 +249,7 @@ const hasMark = (frames: Buffer, mark: string): boolean =>
 function reportedError(frame: Buffer): GatewayError | undefined {
   const data = jsonOf(frame)
   // Of the Responses API the members of the error may be those of the event.
-  const error = data?.['error'] ?? (data?.['type'] === 'error' ? data : undefined)
+  const error: unknown = data?.['error'] ?? (data?.['type'] === 'error' ? data : undefined)
   if (typeof error !== 'string' && (typeof error !== 'object' || error === null)) return undefined
   const message = typeof error === 'object' && 'message' in error ? error.message : error
   const text = typeof message === 'string' ? scrubMessage(message) : 'The upstream reported an error.'
