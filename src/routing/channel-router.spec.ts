@@ -216,6 +216,46 @@ describe('A model that a channel names in full', () => {
   })
 })
 
+describe('A model on the channel that keeps what its request refers to', () => {
+  const { router } = routingOf({
+    channels: [
+      channelEntry('first', { models: ['gpt-5-mini'] }),
+      channelEntry('second', { models: ['gpt-5', 'gpt-5-mini'], priority: 1 }),
+    ],
+  })
+  const channelOf = (channelId?: string, caller = CALLER): Promise<AttemptContext> =>
+    router
+      .route('responses', 'gpt-5-mini', caller, channelId)
+      .attempt(newCall(), { canRetryAfterSend: true }, (_provider, context) => Promise.resolve(context))
+
+  it('is asked for there, and anywhere where it refers to nothing', async () => {
+    expect(await channelOf('second')).toMatchObject({ channelId: 'second' })
+    expect(await channelOf()).toMatchObject({ channelId: 'first' })
+  })
+
+  it('goes to no other channel, however that one fails', async () => {
+    const asked: string[] = []
+    const route = router.route('responses', 'gpt-5-mini', CALLER, 'second')
+    const attempt = route.attempt(newCall(), { canRetryAfterSend: true }, (_provider, { channelId }) => {
+      asked.push(channelId)
+      return Promise.reject(
+        new GatewayError('upstream_failed', 'x', { attempt: { phase: 'unsent', channelError: true } }),
+      )
+    })
+    await expect(attempt).rejects.toMatchObject({ kind: 'upstream_failed' })
+    expect(asked).toEqual(['second'])
+  })
+
+  it.each([
+    ['first', 'gpt-5'],
+    ['gone', 'gpt-5-mini'],
+  ])('is refused where that does not serve it: %s, %s', (channelId, model) => {
+    const words = 'is not served by the channel that keeps what the request refers to'
+    expect(() => router.route('responses', model, CALLER, channelId)).toThrow(refusal('invalid_request', words))
+    expect(() => router.route('responses', 'unknown', CALLER, channelId)).toThrow(refusal('unknown_model'))
+  })
+})
+
 describe('The map of a channel', () => {
   it('renames models for the upstream, and nothing else', async () => {
     const routing = routingOf({
@@ -254,11 +294,11 @@ describe('The list of models', () => {
   it('holds models that only a channel names, when it names them in full', () => {
     const { router } = routingOf({ channels: [channelEntry('a', { models: ['llama-3', 'mistral-*'] })] })
     expect(router.models(CALLER)).toEqual([
-      { id: 'llama-3', class: 'chat', capabilities: ['chat'], providers: ['p1'], offer: {} },
+      { id: 'llama-3', class: 'chat', capabilities: ['chat', 'responses'], providers: ['p1'], offer: {} },
     ])
     const row = { id: 'llama-3', class: 'chat', providers: ['p1'], createdAt: '2024-04-18' } as const
     const dated = routingOf({ channels: [channelEntry('a', { models: ['llama-3'] })], models: [row] })
-    expect(dated.router.models(CALLER)).toEqual([{ ...row, capabilities: ['chat'], offer: {} }])
+    expect(dated.router.models(CALLER)).toEqual([{ ...row, capabilities: ['chat', 'responses'], offer: {} }])
   })
 
   it('shows the voices that the options of a channel add to those of its provider', () => {

@@ -66,6 +66,37 @@ describe('A name that an upstream may take for another', () => {
   })
 
   it.each([
+    ['Model', '"Model":"gpt-5"'],
+    ['Previous_Response_Id', '"Previous_Response_Id":"resp_of_another"'],
+    ['previou\u017f_response_id', '"previou\u017f_response_id":"resp_of_another"'],
+    ['previous_response_id', '"previous_response_id":null,"previous\\u005fresponse_id":"resp_of_another"'],
+    ['Store', '"store":false,"Store":true'],
+    ['Background', '"Background":true'],
+    ['CONVERSATION', '"CONVERSATION":"conv_of_another"'],
+    ['Max_Output_Tokens', '"max_output_tokens":16,"Max_Output_Tokens":100000'],
+    ['Input', '"Input":[{"type":"item_reference","id":"msg_of_another"}]'],
+    ['Reasoning', '"Reasoning":{"effort":"high"}'],
+  ])('is refused in a request for a response: %s in %s', async (param, members) => {
+    const body = `{"model":"gpt-5-mini","input":"Hello",${members}}`
+    for (const path of ['/v1/responses', '/v1/responses/input_tokens']) {
+      expectRefused(await sendRaw(p1.gateway.url, { path, body }), param)
+    }
+    expect(p1.simulator.requests).toEqual([])
+  })
+
+  it.each([
+    ['ID', '"type":"item_reference","ID":"msg_of_another"'],
+    ['Type', '"type":"message","role":"user","content":"a","id":"msg_of_another","Type":"item_reference"'],
+    ['Encrypted_Content', '"type":"reasoning","id":"rs_of_another","encrypted_content":"x","Encrypted_Content":null'],
+    ['Result', '"type":"image_generation_call","id":"ig_of_another","result":"AAAA","Result":null'],
+    ['Role', '"id":"msg_of_another","Role":"user"'],
+  ])('is refused in an item of a response: %s in %s', async (name, members) => {
+    const body = `{"model":"gpt-5-mini","input":[{${members}}]}`
+    expectRefused(await sendRaw(p1.gateway.url, { path: '/v1/responses', body }), `input[0].${name}`)
+    expect(p1.simulator.requests).toEqual([])
+  })
+
+  it.each([
     ['Voice', '{"model":"tts-1","input":"Hello","voice":"alloy","Voice":"echo"}'],
     ['voice.ID', '{"model":"tts-1","input":"Hello","voice":{"id":"alloy","ID":"echo"}}'],
   ])('is refused in a request for speech: %s in %s', async (param, body) => {

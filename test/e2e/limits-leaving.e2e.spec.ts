@@ -71,6 +71,24 @@ function messagesScript(blocks: readonly (readonly string[])[], output: number, 
   }
 }
 
+/** A response with an item for each list of pieces. Nothing of it is kept: no store is opened. */
+function responsesScript(items: readonly (readonly string[])[], output: number, more: object = {}): Script {
+  const frames = items.flatMap((pieces, index) => [
+    event('response.output_item.added', { output_index: index, item: { type: 'message', content: [] } }),
+    ...pieces.map((delta) => event('response.output_text.delta', { output_index: index, delta })),
+    event('response.output_text.done', { output_index: index, text: pieces.join('') }),
+    event('response.output_item.done', { output_index: index, item: { type: 'message' } }),
+  ])
+  const usage = { input_tokens: 10, output_tokens: output, total_tokens: 10 + output }
+  const response = { id: 'resp_1', status: 'completed', output: [], usage }
+  return {
+    path: '/v1/responses',
+    body: { model: 'gpt-4o-mini', input: 'Hello', stream: true, store: false, ...more },
+    frames: [event('response.created', { response: { ...response, status: 'in_progress', usage: null } }), ...frames],
+    figures: event('response.completed', { response }),
+  }
+}
+
 describe('A caller with a limit of tokens who leaves', () => {
   let upstream: LoopbackServer
   let gateway: TestGateway
@@ -176,6 +194,20 @@ describe('A caller with a limit of tokens who leaves', () => {
     expect(left.debited).toBeLessThan(200)
   })
 
+  it('before the figures of a response is debited what the upstream says, and what follows its last item tells', async () => {
+    const script = responsesScript([['Hello'], [' there']], 24_990)
+    expect(await leave(script, script.frames.length)).toEqual({ debited: 25_000, wasEnded: false })
+    expect((await leave(script, script.frames.length - 1)).wasEnded).toBe(true)
+  })
+
+  it('while another item of a response may begin ends the work as soon as one does', async () => {
+    const script = responsesScript([['Hello'], ['x'.repeat(400)]], 24_990)
+    // What the upstream says next is the beginning of the second item.
+    const left = await leave({ ...script, frames: script.frames.slice(0, 6), isEndless: true }, 5)
+    expect(left.wasEnded).toBe(false)
+    expect(left.debited).toBeLessThan(200)
+  })
+
   it('before every choice has its finish reason ends the work', async () => {
     const script = chatScript(['Hello'], 5_000, { n: 3 })
     expect((await leave(script, script.frames.length - 1)).wasEnded).toBe(true)
@@ -232,6 +264,10 @@ describe('A caller with a limit of tokens who leaves', () => {
       'in messages',
       messagesScript([['Hello']], 20_000, { max_tokens: 20_000, thinking: { type: 'enabled', budget_tokens: 2000 } }),
     ],
+    [
+      'in a response',
+      responsesScript([['Hello']], 20_000, { max_output_tokens: 20_000, reasoning: { effort: 'high' } }),
+    ],
   ]
   it.each(THINKING)('is debited all that was reserved where a model thinks unseen, %s', async (_how, script) => {
     const { debited, wasEnded } = await leave(script, 1)
@@ -258,18 +294,16 @@ describe('A caller with a limit of tokens who leaves', () => {
     const run = fc.record({
       pieces: fc.array(piece, { minLength: 1, maxLength: 8 }),
       cut: fc.double({ min: 0, max: 1, noNaN: true }),
-      family: fc.constantFrom('chat', 'choices', 'messages'),
+      family: fc.constantFrom('chat', 'choices', 'messages', 'responses'),
       thoughts: fc.constantFrom(0, 0, 700),
     })
     await fc.assert(
       fc.asyncProperty(run, async ({ pieces, cut, family, thoughts }) => {
         const choices = family === 'choices' ? 2 : 1
         const whole = tokensOf(pieces) * choices + thoughts
-        const more = { max_tokens: 4000, ...(thoughts > 0 ? REASONING[family] : {}) }
-        const script =
-          family === 'messages'
-            ? messagesScript([pieces], whole, more)
-            : chatScript(pieces, whole, { n: choices, ...more })
+        const maximum = family === 'responses' ? { max_output_tokens: 4000 } : { max_tokens: 4000 }
+        const more = { ...maximum, ...(thoughts > 0 ? REASONING[family] : {}) }
+        const script = scriptOf(family, pieces, whole, { ...more, ...(choices > 1 ? { n: choices } : {}) })
         const read = Math.max(1, Math.round(cut * script.frames.length))
         const { debited, wasEnded } = await leave(script, read)
         const isComplete = read === script.frames.length
@@ -304,10 +338,15 @@ function tokensOf(pieces: readonly string[]): number {
 function textIn(frame: string): readonly string[] {
   const { choices, delta } = JSON.parse(frame.slice(frame.indexOf('data: ') + 6)) as {
     readonly choices?: readonly { readonly delta: { readonly content?: string } }[]
-    readonly delta?: { readonly text: string }
+    readonly delta?: string | { readonly text: string }
   }
-  const text = choices?.[0]?.delta.content ?? delta?.text
+  const text = choices?.[0]?.delta.content ?? (typeof delta === 'string' ? delta : delta?.text)
   return text === undefined ? [] : [text]
+}
+
+function scriptOf(family: string, pieces: readonly string[], whole: number, more: object): Script {
+  if (family === 'messages') return messagesScript([pieces], whole, more)
+  return family === 'responses' ? responsesScript([pieces], whole, more) : chatScript(pieces, whole, more)
 }
 
 /** How requests of each family ask for thoughts. */
@@ -315,4 +354,5 @@ const REASONING: Readonly<Record<string, object>> = {
   chat: { reasoning_effort: 'low' },
   choices: { reasoning_effort: 'low' },
   messages: { thinking: { type: 'enabled', budget_tokens: 1024 } },
+  responses: { reasoning: { effort: 'low' } },
 }

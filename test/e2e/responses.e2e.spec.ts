@@ -3,19 +3,23 @@ import { describe, expect, it } from '@jest/globals'
 import type { Fault } from '@multi-model-gateway/sandbox/server/faults.js'
 import { newKey } from '../../src/auth/key-table.js'
 import { CHANNEL_FAULTS, expectRefused, startCall, timeAbort } from '../support/failing-calls.js'
-import { errorOf, type RawAnswer, sendRaw, TEST_KEY } from '../support/gateway.js'
+import { errorOf, openRaw, type RawAnswer, sendRaw, TEST_KEY } from '../support/gateway.js'
+import { eventually } from '../support/eventually.js'
 import { shareLab } from '../support/lab-lifetime.js'
+import { askLimits } from '../support/limited-gateway.js'
 import { type P1Gateway, startP1Gateway, withP1Gateway } from '../support/provider-gateways.js'
-import { OPENAI_CLIENTS } from '../support/sdk-clients.js'
+import { deleteResponse, openai6, OPENAI_CLIENTS } from '../support/sdk-clients.js'
 import { dataDirectory } from '../support/stores.js'
 import { recordWhere } from '../support/usage-lab.js'
 
 const PATH = '/v1/responses'
 const MODEL = 'gpt-5-mini'
 const OTHER_KEY = newKey()
+const LIMITED_KEY = newKey()
 const KEYS = [
   { id: 'test', key: TEST_KEY },
   { id: 'other', key: OTHER_KEY },
+  { id: 'limited', key: LIMITED_KEY, limits: { tokensPerMinute: 1000 } },
 ]
 
 const USAGE = {
@@ -125,17 +129,19 @@ describe('responses', () => {
     })
 
     it('are read, listed and deleted', async () => {
-      const { responses } = makeClient(lab.gateway)
-      const { id, output_text } = await responses.create({ model: MODEL, input: 'Hello' })
-      expect((await responses.retrieve(id)).output_text).toBe(output_text)
+      const client = makeClient(lab.gateway)
+      const { responses } = client
+      const { id, output } = await responses.create({ model: MODEL, input: 'Hello' })
+      expect((await responses.retrieve(id)).output).toEqual(output)
       expect((await responses.inputItems.list(id)).data).toHaveLength(1)
-      await responses.delete(id)
+      await deleteResponse(client, id)
       await expect(responses.retrieve(id)).rejects.toMatchObject({ status: 404 })
     })
 
     it('call tools, whose answers go back by id', async () => {
       const { responses } = makeClient(lab.gateway)
-      const weather = { type: 'function', name: 'get_weather', parameters: {}, strict: false } as const
+      const parameters = { type: 'object', properties: {} }
+      const weather = { type: 'function', name: 'get_weather', parameters, strict: false } as const
       const first = await responses.create({ model: MODEL, input: 'get_weather please', tools: [weather] })
       const call = first.output.find((item) => item.type === 'function_call')
       const output = { type: 'function_call_output', call_id: String(call?.call_id), output: 'sunny' } as const
@@ -192,6 +198,33 @@ describe('responses', () => {
       const answer = await streamed(stream(created(response()), delta, end))
       expect(answer.text).not.toContain('response.completed')
       expect(answer.text).toMatch(/"(error|code)":.*"message":/)
+    })
+
+    it('whose last event is large comes byte for byte, and is kept', async () => {
+      const value = response({ filler: 'ä'.repeat(2_500_000) })
+      const events = [created(value), delta, ended('completed', value)]
+      const answer = await streamed(stream(...events))
+      expect(answer.body.equals(Buffer.from(events.join('')))).toBe(true)
+      lab.simulator.queueFault(whole(value))
+      expect((await ask(lab, 'GET', value.id)).status).toBe(200)
+    })
+
+    it('whose caller leaves is charged for what has passed', async () => {
+      lab.simulator.queueFault('slow')
+      const id = 'left-in-the-middle'
+      const body = requestText({ stream: true, input: '#words=40 Hello' })
+      const aborted = lab.simulator.nextAbort()
+      const answer = await openRaw(lab.gateway.url, { path: PATH, body, headers: { 'x-request-id': id } })
+      let text = ''
+      for await (const chunk of answer) {
+        text += String(chunk)
+        if (text.split('response.output_text.delta').length > 4) break
+      }
+      await aborted
+      const record = await recordWhere(lab.gateway, ({ request_id }) => request_id === id)
+      expect(record).toMatchObject({ outcome: 'caller_left', reported: null, pricing: 'priced' })
+      expect(record.units['prompt_tokens']).toBe(Math.ceil('#words=40 Hello'.length / 4) + 4 + 3)
+      expect(record.units['completion_tokens']).toBeGreaterThan(1)
     })
 
     it('is estimated where its upstream says nothing of its usage', async () => {
@@ -254,6 +287,61 @@ describe('responses', () => {
       }
     })
 
+    it('may be a picture, which is referred to without its bytes', async () => {
+      const picture = { id: 'ig_00000001', type: 'image_generation_call', status: 'completed', result: 'AAAA' }
+      lab.simulator.queueFault(whole(response({ output: [picture] })))
+      expect((await create(lab)).status).toBe(200)
+      lab.simulator.queueFault(whole(response()))
+      const input = [{ type: picture.type, id: picture.id }]
+      expect((await create(lab, { input })).status).toBe(200)
+      lab.simulator.reset()
+      expect((await create(lab, { input }, OTHER_KEY)).status).toBe(404)
+      expect(lab.simulator.requests).toEqual([])
+    })
+
+    it('is made once: its request is sent to no upstream again that may have done it', async () => {
+      await withP1Gateway({ keys: KEYS, sections: { database: {} }, withSecond: true }, async (two) => {
+        two.simulator.queueFault('reset')
+        const answer = await create(two)
+        expect([answer.status, errorOf(answer).code]).toEqual([502, 'upstream_failed'])
+        expect(answer.headers['x-should-retry']).toBe('false')
+        expect([two.simulator.requests.length, two.second.requests.length]).toEqual([1, 0])
+        two.simulator.queueFault('reset')
+        expect((await create(two, { store: false })).status).toBe(200)
+        expect(two.second.requests).toHaveLength(1)
+      })
+    })
+
+    it('on two channels is not referred to at once', async () => {
+      await withP1Gateway({ keys: KEYS, sections: { database: {} }, withSecond: true }, async (two) => {
+        const onFirst = await kept(two)
+        two.simulator.queueFault('503')
+        const onSecond = response()
+        two.second.queueFault(whole(onSecond))
+        expect((await create(two)).status).toBe(200)
+        two.simulator.reset()
+        two.second.reset()
+        const input = [{ type: 'item_reference', id: onSecond.output.at(-1)?.id }]
+        const answer = await create(two, { previous_response_id: onFirst.id, input })
+        expect([answer.status, errorOf(answer)]).toMatchObject([400, { param: 'input', code: 'unsupported_value' }])
+        expect([two.simulator.requests, two.second.requests]).toEqual([[], []])
+      })
+    })
+
+    it('cannot be gone on with where the store is away, and its answer passes', async () => {
+      await withP1Gateway({ dataDirectory: '/dev/null/no-directory' }, async (without) => {
+        for (const more of [{}, { stream: true }]) {
+          const { status, complete, text } = await create(without, more)
+          expect([status, complete, text.includes('"completed"')]).toEqual([200, true, true])
+        }
+        expect(without.gateway.logText().split('a response could not be kept')).toHaveLength(3)
+        without.simulator.reset()
+        const next = await create(without, { previous_response_id: 'resp_1' })
+        expect([next.status, errorOf(next).code]).toEqual([503, 'overloaded'])
+        expect(without.simulator.requests).toEqual([])
+      })
+    })
+
     it('is nothing where store is false', async () => {
       const { id } = await kept(lab, { store: false })
       expect((await ask(lab, 'GET', id)).status).toBe(404)
@@ -266,9 +354,19 @@ describe('responses', () => {
       expect((await create(lab, { input: [sealed, said, { role: 'user', content: 'Hello' }] })).status).toBe(200)
     })
 
-    it('is not asked for as a stream', async () => {
-      const answer = await ask(lab, 'GET', 'resp_1?stream=true')
-      expect([answer.status, errorOf(answer).param]).toEqual([400, 'stream'])
+    it.each(['stream=true', 'stream=1', 'stream=true&stream=false'])(
+      'is not asked for as a stream: %s',
+      async (query) => {
+        const answer = await ask(lab, 'GET', `resp_1?${query}`)
+        expect([answer.status, errorOf(answer).param]).toEqual([400, 'stream'])
+      },
+    )
+
+    it('is asked for without one where that is said', async () => {
+      const { id } = await kept(lab)
+      lab.simulator.queueFault(whole(response()))
+      expect((await ask(lab, 'GET', `${id}?stream=false`)).status).toBe(200)
+      expect(lab.simulator.lastRequest?.query.size).toBe(0)
     })
 
     it.each(['resp_unknown', '..%2fmodels', '%00', 'a'.repeat(200)])('is nothing under the id %s', async (id) => {
@@ -306,6 +404,56 @@ describe('responses', () => {
       expect(answer.text).toBe(text)
       const id = String(answer.headers['x-request-id'])
       expect(await recordWhere(lab.gateway, ({ request_id }) => request_id === id)).toMatchObject({ cost: '0' })
+      expect(lab.simulator.lastRequest?.path).toBe(`${PATH}/input_tokens`)
+      expect(lab.simulator.lastRequest?.body.toString()).toBe(requestText())
+    })
+
+    it('are counted with the conversation before it, and for nobody else', async () => {
+      const client = openai6(lab.gateway)
+      const { id } = await client.responses.create({ model: MODEL, input: 'Hello' })
+      const params = { model: MODEL, input: 'And now?' }
+      const alone = await client.responses.inputTokens.count(params)
+      const behind = await client.responses.inputTokens.count({ ...params, previous_response_id: id })
+      expect(behind.input_tokens).toBeGreaterThan(alone.input_tokens)
+      const other = openai6(lab.gateway, { apiKey: OTHER_KEY })
+      const refused = other.responses.inputTokens.count({ ...params, previous_response_id: id })
+      await expect(refused).rejects.toMatchObject({ status: 400, code: 'previous_response_not_found' })
+    })
+  })
+
+  describe('of a key with a limit of tokens', () => {
+    const path = PATH
+    const headers = { authorization: `Bearer ${LIMITED_KEY}` }
+    const left = async (): Promise<number> =>
+      (await askLimits(lab.gateway.url, LIMITED_KEY)).limits['tokensPerMinute']?.remaining ?? NaN
+
+    it.each([
+      ['a whole answer', {}, (value: object) => whole(value)],
+      ['a stream', { stream: true }, (value: object) => stream(created(value), delta, ended('completed', value))],
+    ])('reserve what they may take at most, and are settled by what was used: %s', async (_kind, more, answerOf) => {
+      const before = await left()
+      lab.simulator.queueFault(answerOf(response()))
+      const body = requestText({ max_output_tokens: 200, ...more })
+      const answer = await sendRaw(lab.gateway.url, { path, headers, body })
+      expect(answer.status).toBe(200)
+      const reserved = Math.ceil(body.length / 4) + 200
+      expect(answer.headers['x-ratelimit-remaining-tokens']).toBe(String(before - reserved))
+      await eventually(async () => (await left()) === before - USAGE.total_tokens)
+    })
+
+    it('are refused where they may take more than the limit', async () => {
+      const body = requestText({ max_output_tokens: 1000 })
+      await expectRefused(
+        lab,
+        { path, headers, body },
+        { status: 429, type: 'rate_limit_error', code: 'request_exceeds_limit', message: /1000 tokens per minute/ },
+      )
+    })
+
+    it('cost it nothing where they are counted only', async () => {
+      const before = await left()
+      const answer = await sendRaw(lab.gateway.url, { path: `${PATH}/input_tokens`, headers, body: requestText() })
+      expect([answer.status, await left()]).toEqual([200, before])
     })
   })
 
@@ -328,6 +476,16 @@ describe('responses', () => {
       ],
     ])('%s', async (_what, body, code, param) => {
       await expectRefused(lab, { path: PATH, body }, { status: 400, code, param })
+    })
+  })
+
+  it('that failed are charged what their upstream says, and nothing where it says nothing', async () => {
+    lab.simulator.queueFault(whole(response({ status: 'failed', output: [], usage: null })))
+    const answer = await create(lab)
+    const id = String(answer.headers['x-request-id'])
+    expect(await recordWhere(lab.gateway, ({ request_id }) => request_id === id)).toMatchObject({
+      outcome: 'ok',
+      cost: '0',
     })
   })
 

@@ -122,6 +122,7 @@ const P1: ProviderCapabilities = {
   transcription: { transcribe: unused },
   translation: { translate: unused },
   chat: { respond: unused },
+  responses: { create: unused, countInputTokens: unused, read: unused, inputItems: unused, delete: unused },
   realtime: { open: unused },
   realtime_transcription: { open: unused },
 }

@@ -33,6 +33,10 @@ export function chatHelpers(client: OpenAI): OpenAI['chat']['completions'] {
   return (client.beta as unknown as { chat: OpenAI['chat'] }).chat.completions
 }
 
+/** Its name is another one in the old client. */
+export const deleteResponse = ({ responses }: OpenAI, id: string): Promise<void> =>
+  'delete' in responses ? responses.delete(id) : (responses as { del(id: string): Promise<void> }).del(id)
+
 /** What every client can: `socket` is the one it opened by itself. */
 export interface RealtimeClient {
   readonly dialect: RealtimeDialect
