@@ -123,7 +123,7 @@ const CREATE_FIELDS: FieldRules = {
   temperature: nullable(decimal(0, 2)),
   top_logprobs: nullable(integer(0, 20)),
   top_p: nullable(decimal(0, 1)),
-  user: string(),
+  user: nullable(string()),
 }
 
 const COUNT_FIELDS: FieldRules = { ...INPUT_FIELDS, model: nullable(string()), personality: string() }

@@ -435,6 +435,7 @@ describe('what it accepts beside that', () => {
         store: null,
         stream: null,
         tools: null,
+        user: null,
         temperature: null,
         metadata: null,
         include: null,
