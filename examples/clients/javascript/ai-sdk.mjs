@@ -15,8 +15,9 @@ const gateway = createOpenAICompatible({
   supportsStructuredOutputs: true,
 })
 
-// openai.chat(…), as openai(…) alone calls /v1/responses.
-const models = [openai.chat('gpt-4o-mini'), anthropic('claude-sonnet-4-6'), gateway('gpt-4o-mini')]
+// openai(…) alone calls /v1/responses, which the model's upstream must have.
+const responses = openai('gpt-5-mini')
+const models = [openai.chat('gpt-4o-mini'), anthropic('claude-sonnet-4-6'), gateway('gpt-4o-mini'), responses]
 for (const model of models) console.log((await generateText({ model, prompt: 'Hello!' })).text)
 // The lines above are the snippet of docs/clients.md.
 
@@ -48,6 +49,14 @@ for (const model of models) {
   assert.equal(typeof output.inhabitants, 'number')
 }
 console.log('ok structured')
+
+const first = await generateText({ model: responses, prompt: 'Hello!' })
+const { responseId: previousResponseId } = first.providerMetadata.openai
+const providerOptions = { openai: { previousResponseId, reasoningEffort: 'low', reasoningSummary: 'auto' } }
+const next = await generateText({ model: responses, prompt: 'And now?', providerOptions })
+assert.match(next.text, /And now\?/)
+assert.ok(next.reasoningText && next.usage.outputTokenDetails.reasoningTokens > 0)
+console.log('ok responses')
 
 const texts = { model: openai.embedding('text-embedding-3-small'), values: ['Hello!', 'Goodbye!'] }
 assert.equal((await embedMany(texts)).embeddings[1].length, 1536)

@@ -5,7 +5,7 @@ import OpenAI from 'openai'
 const url = process.env.GATEWAY_URL ?? 'http://127.0.0.1:8080'
 const key = process.env.GATEWAY_KEY ?? 'sandbox-demo-key'
 setTracingDisabled(true) // traces would go to the vendor
-// The model is named with its class, as by default agents use /v1/responses.
+// For models without /v1/responses, which agents use by default.
 const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: key })
 const model = new OpenAIChatCompletionsModel(client, 'gpt-4o-mini')
 
@@ -13,7 +13,7 @@ const result = await run(new Agent({ name: 'Assistant', model }), 'Hello!')
 console.log(result.finalOutput)
 // The lines above are the snippet of docs/clients.md.
 
-import { tool } from '@openai/agents'
+import { OpenAIProvider, Runner, tool } from '@openai/agents'
 import { z } from 'zod'
 
 assert.match(result.finalOutput, /Hello!/)
@@ -37,3 +37,15 @@ const outputType = z.object({ name: z.string(), inhabitants: z.number() })
 const described = await run(new Agent({ name: 'Guide', model, outputType }), 'Describe Paris.')
 assert.equal(typeof described.finalOutput.inhabitants, 'number')
 console.log('ok structured')
+
+// By default, and for a model that is named without its class, agents use /v1/responses.
+const runner = new Runner({ modelProvider: new OpenAIProvider({ openAIClient: client }) })
+const guide = new Agent({ name: 'Guide', model: 'gpt-5-mini', tools: [weather] })
+const first = await runner.run(guide, 'Weather?')
+assert.ok(first.finalOutput)
+assert.equal(calls, 2)
+const previousResponseId = first.lastResponseId
+const next = await runner.run(guide.clone({ tools: [] }), 'Hello!', { stream: true, previousResponseId })
+await next.completed
+assert.match(next.finalOutput, /Hello!/)
+console.log('ok responses')

@@ -50,6 +50,16 @@ console.log('ok speech')
 assert.match(transcript.text, /checksum/)
 console.log('ok transcription')
 
+const response = await client.responses.create({ model: 'gpt-5-mini', input: 'Hello!' })
+assert.match(response.output_text, /Hello!/)
+assert.deepEqual((await client.responses.retrieve(response.id)).output, response.output)
+const next = client.responses.stream({ model: 'gpt-5-mini', input: 'And now?', previous_response_id: response.id })
+const { id, output_text: continued } = await next.finalResponse()
+assert.match(continued, /And now\?/)
+assert.equal((await client.responses.inputItems.list(id)).data.length, 1)
+await client.responses.delete(response.id)
+console.log('ok responses')
+
 const { data } = await client.embeddings.create({ model: 'text-embedding-3-small', input: ['Hello!', 'Goodbye!'] })
 assert.deepEqual(
   data.map(({ embedding }) => embedding.length),

@@ -34,6 +34,17 @@ for model in (gpt, claude):
     assert call["name"] == "weather" and "city" in call["args"], call
 print("ok tools")
 
+thinking = {"effort": "low", "summary": "auto"}
+responses = ChatOpenAI(
+    model="gpt-5-mini", base_url=f"{url}/v1", api_key=key, use_responses_api=True, reasoning=thinking
+)
+reply = responses.invoke("Hello!")
+assert "Hello!" in reply.text and reply.usage_metadata["output_token_details"]["reasoning"] > 0
+assert "Hello!" in "".join(chunk.text for chunk in responses.stream("Hello!"))
+messages = create_agent(responses, tools=[weather]).invoke({"messages": [("user", "Weather in Paris?")]})["messages"]
+assert [message.type for message in messages] == ["human", "ai", "tool", "ai"], messages
+print("ok responses")
+
 # Counts tokens by itself, and sends them in place of the text, unless check_embedding_ctx_length is False.
 embeddings = OpenAIEmbeddings(
     model="text-embedding-3-small", base_url=f"{url}/v1", api_key=key, check_embedding_ctx_length=False

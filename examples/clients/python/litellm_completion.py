@@ -28,6 +28,12 @@ for upstream in (gpt, claude):
     assert asked.choices[0].message.tool_calls[0].function.name == "weather"
 print("ok tools")
 
+thinker = {**gpt, "model": "openai/gpt-5-mini"}
+response = litellm.responses(**thinker, input="Hello!")
+events = list(litellm.responses(**thinker, input="And now?", previous_response_id=response.id, stream=True))
+assert "Hello!" in response.output_text and "And now?" in events[-1].response.output_text
+print("ok responses")
+
 audio = {"api_base": f"{url}/v1", "api_key": key}
 speech = litellm.speech(model="openai/tts-1", voice="alloy", input="Hello from the gateway.", **audio)
 assert len(speech.content) > 1000

@@ -38,3 +38,12 @@ for model in (gpt, claude):
     call = model.get_tool_calls_from_response(response)[0]
     assert call.tool_name == "weather" and "city" in call.tool_kwargs, call
 print("ok tools")
+
+from llama_index.llms.openai import OpenAIResponses
+
+responses = OpenAIResponses(model="gpt-5-mini", api_base=f"{url}/v1", api_key=key, reasoning_options={"effort": "low"})
+assert "Hello!" in responses.chat(question).message.content
+assert "Hello!" in "".join(chunk.delta or "" for chunk in responses.stream_chat(question))
+asked = responses.chat_with_tools([FunctionTool.from_defaults(weather)], "Weather?", tool_required=True)
+assert responses.get_tool_calls_from_response(asked)[0].tool_name == "weather"
+print("ok responses")

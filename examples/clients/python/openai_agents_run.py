@@ -10,7 +10,7 @@ set_tracing_disabled(True)  # traces would go to the vendor
 
 
 async def main() -> None:
-    # The model is named with its class, as by default agents use /v1/responses.
+    # For models without /v1/responses, which agents use by default.
     model = OpenAIChatCompletionsModel("gpt-4o-mini", AsyncOpenAI(base_url=f"{url}/v1", api_key=key))
     result = await Runner.run(Agent(name="Assistant", model=model), "Hello!")
     print(result.final_output)
@@ -19,7 +19,7 @@ async def main() -> None:
 asyncio.run(main())
 # The lines above are the snippet of docs/clients.md.
 
-from agents import function_tool
+from agents import OpenAIProvider, RunConfig, function_tool
 from pydantic import BaseModel
 
 cities = []
@@ -54,6 +54,18 @@ async def others() -> None:
     described = await Runner.run(assistant.clone(output_type=City), "Describe Paris.")
     assert isinstance(described.final_output, City)
     print("ok structured")
+
+    # By default, and for a model that is named without its class, agents use /v1/responses.
+    provider = OpenAIProvider(openai_client=AsyncOpenAI(base_url=f"{url}/v1", api_key=key))
+    config = RunConfig(model_provider=provider)
+    guide = Agent(name="Guide", model="gpt-5-mini", tools=[weather])
+    first = await Runner.run(guide, "Weather in Paris?", run_config=config)
+    assert first.final_output and len(cities) == 2
+    streamed = Runner.run_streamed(
+        guide.clone(tools=[]), "Hello!", run_config=config, previous_response_id=first.last_response_id
+    )
+    assert [event async for event in streamed.stream_events()] and "Hello!" in streamed.final_output
+    print("ok responses")
 
 
 asyncio.run(others())

@@ -50,6 +50,17 @@ print("ok speech")
 assert "checksum" in transcript.text
 print("ok transcription")
 
+response = client.responses.create(model="gpt-5-mini", input="Hello!")
+assert "Hello!" in response.output_text and client.responses.retrieve(response.id).output == response.output
+events = list(
+    client.responses.create(model="gpt-5-mini", input="And now?", previous_response_id=response.id, stream=True)
+)
+assert events[-1].type == "response.completed" and "And now?" in events[-1].response.output_text
+items = client.responses.input_items.list(events[-1].response.id)
+assert [item.role for item in items] == ["user"]
+client.responses.delete(response.id)
+print("ok responses")
+
 texts = ["The cat sleeps on the sofa", "A cat on the sofa", "Interest rates rose"]
 vectors = [item.embedding for item in client.embeddings.create(model="text-embedding-3-small", input=texts).data]
 near, far = (sum(a * b for a, b in zip(vectors[0], other)) for other in vectors[1:])

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/responses"
 )
 
 func check(feature string, holds bool, err error) {
@@ -54,6 +55,23 @@ func others(ctx context.Context, client openai.Client, question openai.ChatCompl
 	file := openai.File(strings.NewReader(string(audio)), "hello.mp3", "audio/mpeg")
 	heard, err := client.Audio.Transcriptions.New(ctx, openai.AudioTranscriptionNewParams{Model: "whisper-1", File: file})
 	check("transcription", err == nil && strings.Contains(heard.Text, "checksum"), err)
+
+	input := func(text string) responses.ResponseNewParamsInputUnion {
+		return responses.ResponseNewParamsInputUnion{OfString: openai.String(text)}
+	}
+	first, err := client.Responses.New(ctx, responses.ResponseNewParams{Model: "gpt-5-mini", Input: input("Hello!")})
+	if err != nil {
+		panic(err)
+	}
+	events, last := client.Responses.NewStreaming(ctx, responses.ResponseNewParams{
+		Model: "gpt-5-mini", Input: input("And now?"), PreviousResponseID: openai.String(first.ID),
+	}), ""
+	for events.Next() {
+		if event := events.Current(); event.Type == "response.completed" {
+			last = event.Response.OutputText()
+		}
+	}
+	check("responses", strings.Contains(first.OutputText(), "Hello!") && strings.Contains(last, "And now?"), events.Err())
 
 	models := client.Models.ListAutoPaging(ctx)
 	found := false
