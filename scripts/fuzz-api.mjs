@@ -42,6 +42,7 @@ enabled = true
 include-operation-id = [
   "createChatCompletion", "createMessage", "countMessageTokens", "createSpeech", "createTranscription", "createTranslation",
   "createTextVideo", "createMultiImageVideo", "getUsage", "listUsageRecords", "createEmbeddings", "listModels",
+  "createResponse", "countResponseInputTokens",
 ]
 ${JUDGED}
 

@@ -63,9 +63,7 @@ export class ResponsesService {
   async delete(kept: KeptResponseCall, call: RequestContext): Promise<ProviderResponse> {
     const route = await this.channelOf(kept.id, call)
     const answer = await route.attempt(call, DELETE_POLICY, (provider, context) => provider.delete(kept, context))
-    await this.noted(call, 'a deleted response could not be forgotten', () =>
-      this.pins.forget(ownerOf(call.caller), kept.id),
-    )
+    await this.forget(kept.id, call)
     return answer
   }
 
@@ -110,18 +108,23 @@ export class ResponsesService {
     return possible.length === 0 ? new Map() : await this.pins.channelsOf(ownerOf(caller), possible)
   }
 
-  private keeping(call: RequestContext, { channelId }: AttemptContext): KeepResponse {
-    const ownerId = ownerOf(call.caller)
-    return (ids) =>
-      this.noted(call, 'a response could not be kept', () => this.pins.keep({ ownerId, channelId, ...ids }))
+  /** A store that fails costs the caller nothing but later reads: the answer has been paid for. */
+  private keeping({ caller, requestId }: RequestContext, { channelId }: AttemptContext): KeepResponse {
+    return async (ids) => {
+      try {
+        await this.pins.keep({ ownerId: ownerOf(caller), channelId, ...ids })
+      } catch (error) {
+        this.logger.warn({ err: error, requestId }, 'a response could not be kept')
+      }
+    }
   }
 
-  /** A store that fails costs the caller nothing but later reads: the upstream has done what was asked. */
-  private async noted({ requestId }: RequestContext, failure: string, work: () => Promise<void>): Promise<void> {
+  /** What a store does not forget the upstream does not know any more. */
+  private async forget(id: string, { caller, requestId }: RequestContext): Promise<void> {
     try {
-      await work()
+      await this.pins.forget(ownerOf(caller), id)
     } catch (error) {
-      this.logger.warn({ err: error, requestId }, failure)
+      this.logger.warn({ err: error, requestId }, 'a deleted response could not be forgotten')
     }
   }
 }
