@@ -16,16 +16,21 @@ export const routesOf = (app: Application): { readonly path: string; readonly me
     route === undefined ? [] : [{ path: route.path, methods: Object.keys(route.methods).map((m) => m.toUpperCase()) }],
   )
 
-/** The methods that exist for a path, upper case; empty for a path that no route knows. */
+/**
+ * The methods that exist for a path, upper case; empty for a path that no route knows. A path that a route names in full is no
+ * parameter of another one.
+ */
 export function methodsOf(app: Application, path: string): readonly string[] {
-  const methods = new Set<string>()
-  for (const { route } of layersOf(app)) {
-    if (route === undefined || !matches(route.path, path)) continue
-    const served = Object.keys(route.methods)
-    // A route of every method answers that there is nothing at the path.
-    if (served.length === METHODS.length) continue
-    for (const method of served) methods.add(method.toUpperCase())
-  }
+  const matching = layersOf(app).flatMap(({ route }) =>
+    route !== undefined && matches(route.path, path)
+      ? [{ template: route.path, served: Object.keys(route.methods) }]
+      : [],
+  )
+  // A route of every method answers that there is nothing at the path.
+  const real = matching.filter(({ served }) => served.length !== METHODS.length)
+  const literal = real.filter(({ template }) => template === path)
+  const routes = literal.length > 0 ? literal : real
+  const methods = new Set(routes.flatMap(({ served }) => served.map((method) => method.toUpperCase())))
   if (methods.has('GET')) methods.add('HEAD')
   return [...methods].sort()
 }

@@ -831,6 +831,13 @@ describe('request faults', () => {
       }
     })
 
+    it('that is named in full allows what it has, and not what an id in its place would', async () => {
+      const allowed = async (path: string): Promise<unknown> =>
+        (await sendRaw(lab.gateway.url, { method: 'PUT', path })).headers['allow']
+      expect(await allowed('/v1/responses/input_tokens')).toBe('POST')
+      expect(await allowed('/v1/responses/resp_1')).toBe('DELETE, GET, HEAD')
+    })
+
     it.each([
       '/v1/unknown',
       '/v1',
