@@ -95,7 +95,7 @@ class StandInRouter extends ProviderRouter {
   }
 
   transcriptionWithoutModel = absent
-  transcriptionClass = absent
+  transcriptionModel = absent
   imageChannels = absent
   document = absent
   models = absent
