@@ -16,24 +16,16 @@ export const routesOf = (app: Application): { readonly path: string; readonly me
     route === undefined ? [] : [{ path: route.path, methods: Object.keys(route.methods).map((m) => m.toUpperCase()) }],
   )
 
+/** Made once for each server, of routes that do not change. */
+const tables = new WeakMap<Application, RouteTable>()
+
 /** The methods that exist for a path, upper case; empty for a path that no route knows. */
 export function methodsOf(app: Application, path: string): readonly string[] {
-  const methods = new Set<string>()
-  for (const { route } of layersOf(app)) {
-    if (route === undefined || !matches(route.path, path)) continue
-    const served = Object.keys(route.methods)
-    // A route of every method answers that there is nothing at the path.
-    if (served.length === METHODS.length) continue
-    for (const method of served) methods.add(method.toUpperCase())
-  }
-  if (methods.has('GET')) methods.add('HEAD')
-  return [...methods].sort()
-}
-
-function matches(template: string, path: string): boolean {
-  const table = new PathTable<true>()
-  table.set(template, true)
-  return table.find(path) === true
+  let table = tables.get(app)
+  if (table === undefined) tables.set(app, (table = new RouteTable(routesOf(app), () => OTHER.family)))
+  const { methods } = table.find({ endpoint: undefined, path })
+  // A route of every method answers that there is nothing at the path.
+  return methods.size < METHODS.length ? [...methods].sort() : []
 }
 
 const layersOf = (app: Application): readonly RouterLayer[] =>
