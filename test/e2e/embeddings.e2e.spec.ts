@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { newKey } from '../../src/auth/key-table.js'
+import { Admission } from '../../src/overload/admission.js'
 import { CALLER_FAULTS, CHANNEL_FAULTS, expectRefused, timeAbort, startCall } from '../support/failing-calls.js'
 import { errorOf, sendRaw, TEST_KEY } from '../support/gateway.js'
 import { shareLab } from '../support/lab-lifetime.js'
@@ -176,6 +177,20 @@ describe('embeddings', () => {
       expect([answer.status, errorOf(answer).code]).toEqual([row.chatStatus, row.code])
     },
   )
+
+  it('hold no more memory than their bytes while the upstream works', async () => {
+    const body = embeddingsText(Array<number>(100_000).fill(7))
+    lab.simulator.queueFault('hang')
+    const arrived = lab.simulator.nextRequest()
+    const leave = startCall(lab.gateway, { path: PATH, body })
+    await arrived
+    const { memory } = lab.gateway.application.get(Admission)
+    expect(memory.bytes).toBeGreaterThanOrEqual(body.length)
+    expect(memory.bytes).toBeLessThan(2 * body.length)
+    const aborted = lab.simulator.nextAbort()
+    leave()
+    await aborted
+  })
 
   it('end their upstream call where the caller leaves', async () => {
     const body = embeddingsText('#hang')
