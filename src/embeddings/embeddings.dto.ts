@@ -37,6 +37,8 @@ const input = named(
   }),
 )
 
+const encodingFormat = named('EmbeddingEncodingFormat', 'How vectors are written', oneOf(['float', 'base64']))
+
 /** The fields that clients of embeddings share; all others are relayed unchanged. */
 export class EmbeddingsRequestDto implements ModelFields {
   @Field(required(text({ allowBlank: false })), { description: 'Model identifier', example: 'text-embedding-3-small' })
@@ -45,7 +47,7 @@ export class EmbeddingsRequestDto implements ModelFields {
   @Field(required(input), { description: 'What is turned into vectors, one for each text' })
   readonly input!: unknown
 
-  @Field(optional(oneOf(['float', 'base64'])), {
+  @Field(optional(encodingFormat), {
     description: 'Numbers, or their bytes as Base64 (32-bit floats, little-endian), which the official SDKs ask for',
     default: 'float',
   })
