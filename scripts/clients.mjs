@@ -17,7 +17,7 @@ const INSTALL_MS = 600_000
 const RUN_MS = 180_000
 /** What package managers say without a network, and Python without the parts that its packages in distributions leave out. */
 const OFFLINE =
-  /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ENETUNREACH|name resolution|NewConnectionError|no such host|i\/o timeout|ProxyError|Tunnel connection failed|HTTP error \d|timed out/i
+  /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ENETUNREACH|name resolution|NewConnectionError|no such host|i\/o timeout|ProxyError|Tunnel connection failed|HTTP error (?:407|5\d\d)|timed out/i
 const NO_VENV = /ensurepip is not available|No module named venv/
 const MINIMUM_PYTHON = [3, 11]
 

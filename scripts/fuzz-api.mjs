@@ -36,8 +36,8 @@ bearer = "${adminKey}"
 enabled = true
 
 # What these take depends on what no schema can say: whether a file is audio, whether one time is before another, which rules the
-# upstream has beyond the gateway's, which parameters exclude each other, whether a model is served (400 in the audio dialect) and whether an Idempotency-Key was used
-# before (422).
+# upstream has beyond the gateway's, which parameters exclude each other, whether a model is served (400 in the audio dialect) and
+# whether an Idempotency-Key was used before (422).
 [[operations]]
 include-operation-id = [
   "createChatCompletion", "createMessage", "countMessageTokens", "createSpeech", "createTranscription", "createTranslation",

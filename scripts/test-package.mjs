@@ -1,7 +1,7 @@
 // Packs the gateway as `npm pack` does, starts the package with npx in an empty folder, and asks it for a chat, a document, and its
 // version. Needs the registry, from which npx fetches the dependencies.
 import { execFileSync, spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { addressOf } from './gateway-address.mjs'
@@ -21,6 +21,20 @@ async function json(response) {
   throw new Error(`${response.status}: ${await response.text()}`)
 }
 
+/** Of the processes that run the package. */
+function commandLines() {
+  const processes = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
+  return processes.map(commandLineOf).filter((line) => line.includes(folder))
+}
+
+function commandLineOf(pid) {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+  } catch {
+    return '' // It has ended.
+  }
+}
+
 async function main() {
   const [{ filename }] = JSON.parse(
     execFileSync('npm', ['pack', '--json', '--pack-destination', folder], { encoding: 'utf8' }),
@@ -37,6 +51,11 @@ async function main() {
   try {
     const address = await addressOf(child, START_LIMIT_MS)
     check('starts a sandbox in an empty folder', true)
+    if (process.execve !== undefined && process.platform === 'linux')
+      check(
+        'has more memory for new objects',
+        commandLines().some((line) => line.includes('--max-semi-space-size=64')),
+      )
     const chat = await fetch(`${address}/v1/chat/completions`, {
       method: 'POST',
       headers: { ...HEADERS, 'content-type': 'application/json' },

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { keyFault } from '../auth/key.guard.js'
 import type { KeyTable } from '../auth/key-table.js'
 import type { GatewayConfig } from '../config/settings.js'
-import { type Dialect, dialectFor, DIALECT_HEADERS, isOfMessagesClient } from '../core/endpoint.js'
+import { type Dialect, dialectFor, DIALECT_HEADERS } from '../core/endpoint.js'
 import { hasKey, maskedName, maskedPath } from '../core/key-mask.js'
 import { attachContext, RequestContext, requestIdOf } from '../core/request-context.js'
 import { processClock } from '../core/time.js'
@@ -14,7 +14,7 @@ import type { Logging } from '../observability/logger.js'
 import type { Readiness } from '../observability/readiness.js'
 import { outcomeOf, type RequestHooks } from '../observability/request-hooks.js'
 import type { Admission } from '../overload/admission.js'
-import { callerHeadersOf, CallerResolver } from '../overload/caller-resolver.js'
+import { type CallerHeaders, callerHeadersOf, CallerResolver } from '../overload/caller-resolver.js'
 import { KnownRefusals } from '../overload/known-refusals.js'
 import { BudgetLease } from '../overload/memory-budget.js'
 import { RequestGate } from '../overload/request-gate.js'
@@ -106,8 +106,8 @@ export function requestStart(parts: RequestStartParts): RequestStart {
     const sharer = callers.of(headers)
     if (known.isBusy && gate.refuseLikeOthers(path, sharer, headers, request, response)) return false
     const decision = gate.check(path, sharer)
-    if (decision !== 'let_in' && gate.refuseBarely(decision, path, request, response)) return false
-    const call = beginCall(parts, requestIdOf(request, isSecret), request, path)
+    if (decision !== 'let_in' && gate.refuseBarely(decision, path, headers, request, response)) return false
+    const call = beginCall(parts, requestIdOf(request, isSecret), request, path, headers)
     const { cors, host } = settings.current.server
     addHeaders(call.responseHeaders, corsHeaders(cors, request.headers.origin))
     const memory = new BudgetLease(admission.memory, call)
@@ -155,16 +155,17 @@ function beginCall(
   requestId: string,
   request: IncomingMessage,
   path: string,
+  { isOfMessages }: CallerHeaders,
 ): RequestContext {
   const match = ENDPOINTS.find(path)
-  const dialect = dialectFor(match, isOfMessagesClient(request.headers))
+  const dialect = dialectFor(match, isOfMessages)
   const call = new RequestContext(requestId, request.method ?? '', path, processClock(), match, dialect)
   call.isExplained = settings.current.server.explainHeaders
   attachContext(request, call)
   hooks.begun(call, request)
   const { requestIdHeader } = ERROR_FORMATS[call.dialect]
   if (requestIdHeader !== undefined) call.responseHeaders[requestIdHeader] = call.requestId
-  if (match.isShared) call.responseHeaders['vary'] = DIALECT_HEADERS
+  if (match.isShared && match.endpoints.length > 0) call.responseHeaders['vary'] = DIALECT_HEADERS
   if (sandbox) call.responseHeaders['x-gateway-sandbox'] = 'true'
   // Clients with kept-alive connections must find another replica for their next request.
   if (readiness.isLeaving) call.responseHeaders['connection'] = 'close'

@@ -63,7 +63,7 @@ function audioUploadPipe<Dto extends object>(
         }),
       )
       releaseWhenDone(() => upload.remove(), contextOf(request), response)
-      const named = await this.check.assert(namedFields(upload.fields))
+      const named = this.check.assert(namedFields(upload.fields))
       return { file: fileOf(upload), fields: upload.fields, named }
     }
   }

@@ -80,7 +80,7 @@ export const ERROR_KINDS = {
 
 export type ErrorKind = keyof typeof ERROR_KINDS
 
-/** Kinds that say what became of an upstream; of those before its answer began, and of those after. */
+/** Failures of an upstream, before its answer began or after. */
 export const UPSTREAM_FAILURES: ReadonlySet<ErrorKind> = new Set<ErrorKind>([
   'upstream_failed',
   'upstream_overloaded',

@@ -27,8 +27,8 @@ const FORBIDDEN_LENGTHS: ReadonlySet<number> = new Set([...FORBIDDEN_KEYS].map((
  * One pass over the bytes of a JSON object: where its top-level members stand, so that a value can be replaced without
  * rebuilding the rest. Refuses (`invalid_request`) what a parser would quietly accept: more than 64 levels, keys that reach a
  * prototype, and a key that its object has already (what was authorised must be what is sent), below the top level only in
- * bytes of a `caller`, of whom more than `maximumValues` are refused, too. It does not judge syntax: text that is not JSON yields some spans or none, and the parser that runs next
- * refuses it.
+ * bytes of a `caller`, of whom more than `maximumValues` are refused, too. It does not judge syntax: text that is not JSON, or the
+ * beginning of such a text, yields some spans or none, and the parser that runs next refuses it.
  */
 export function scanJsonObject(
   bytes: Buffer,

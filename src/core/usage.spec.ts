@@ -6,7 +6,7 @@ import type { RequestLog, Usage, UsageEstimator } from './request-context.js'
 import { readLines } from './sse.js'
 import { DeltaCounter } from './token-counter.js'
 import { countedUnits } from './usage-record.js'
-import { RelayedUsage, reportedUsage, settleUsage, withUsageFromTail } from './usage.js'
+import { RelayedUsage, reportedUsage, settleUsage, withUsageFromEnds } from './usage.js'
 
 const REPORTED: Usage = { units: { completion_tokens: 30 }, estimated: false }
 const SO_FAR: Usage = { units: { prompt_tokens: 9, completion_tokens: 3 }, estimated: true }
@@ -102,7 +102,7 @@ function relay(text: string, pieceBytes: number): { passed: string; usages: Usag
   for (let start = 0; start < bytes.length; start += pieceBytes) pieces.push(bytes.subarray(start, start + pieceBytes))
   const usage = new RelayedUsage()
   const passed: Buffer[] = []
-  const answer = withUsageFromTail(new ProviderResponse(200, {}, arriving(pieces)), usage)
+  const answer = withUsageFromEnds(new ProviderResponse(200, {}, arriving(pieces)), usage)
   const sink: ByteSink = { data: (chunk) => passed.push(chunk), end: () => undefined, fail: () => undefined }
   ;(answer.body as ByteSource).start(sink)
   return {
@@ -114,9 +114,13 @@ function relay(text: string, pieceBytes: number): { passed: string; usages: Usag
 const USAGE = '"usage" : {"prompt_tokens": 3, "details": {"cached_tokens": 1}}'
 const FILLER = 'é'.repeat(10_000)
 
-describe('the usage at the end of a large answer', () => {
-  it.each([1, 7, 1000, 65_536])('is found in pieces of %i bytes, and every byte passes', (pieceBytes) => {
-    const text = `{"choices": "${FILLER}", ${USAGE}, "service_tier": "default"}\n`
+describe('the usage at an end of a large answer', () => {
+  it.each(
+    [1, 7, 1000, 65_536].flatMap((pieceBytes) => [
+      [pieceBytes, 'behind', `{"choices": "${FILLER}", ${USAGE}, "service_tier": "default"}\n`] as const,
+      [pieceBytes, 'before', `{"model": "m", ${USAGE}, "data": "${FILLER}", "note": {"usage": 1}}\n`] as const,
+    ]),
+  )('is found in pieces of %i bytes %s what was made, and every byte passes', (pieceBytes, _where, text) => {
     const { passed, usages } = relay(text, pieceBytes)
     expect(passed).toBe(text)
     expect(usages).toEqual([{ units: { prompt_tokens: 3, details: { cached_tokens: 1 } }, estimated: false }])
@@ -127,7 +131,9 @@ describe('the usage at the end of a large answer', () => {
     ['it is null', `{"choices": "${FILLER}", "usage": null}`],
     ['a model only speaks of it', `{"choices": "${FILLER} \\"usage\\": {\\"prompt_tokens\\": 3}"}`],
     ['it is broken off', `{"choices": "${FILLER}", "usage": {"prompt_tokens": 3`],
-    ['it stands far before the end', `{${USAGE}, "choices": "${FILLER}"}`],
+    ['it stands far from both ends', `{"id": "${FILLER}", ${USAGE}, "choices": "${FILLER}"}`],
+    ['a part of the beginning has it', `{"note": {${USAGE}}, "choices": "${FILLER}"}`],
+    ['it is broken off at the beginning', `{"usage": {"prompt_tokens": 3, "note": "${FILLER}"}}`],
   ])('is not invented when %s', (_name, text) => {
     expect(relay(text, 1000)).toEqual({ passed: text, usages: [] })
   })

@@ -1,6 +1,7 @@
 import { type ByteSink, type ByteSource, ProviderResponse } from './byte-stream.js'
 import type { GatewayError } from './errors.js'
 import type { RequestLog, Units, Usage, UsageEstimator, UsageReader } from './request-context.js'
+import { scanJsonObject } from './json-body.js'
 import { afterSpace, beforeSpace, JSON_BYTES } from './json-spans.js'
 
 const { COMMA, OPEN_BRACE, QUOTE } = JSON_BYTES
@@ -81,8 +82,8 @@ function countsOf(value: object, depth: number): Units | undefined {
 const nestedCounts = (member: unknown, depth: number): Units | undefined =>
   typeof member === 'object' && member !== null && depth < MAXIMUM_DEPTH ? countsOf(member, depth + 1) : undefined
 
-/** Upstreams report the usage behind the choices; it and what follows it fit in here. */
-const TAIL_BYTES = 8192
+/** Upstreams report the usage behind what they have made, or before it; it and what stands beside it fit in here. */
+const END_BYTES = 8192
 
 /** The key with its quotes unescaped, as no text of a model can hold it. */
 const USAGE_KEY = '"usage"'
@@ -108,15 +109,26 @@ export function usageAtEnd(bytes: Buffer): unknown {
   }
 }
 
-/** The same answer; when its last byte has passed, the usage at its end is filled in. For JSON too large to be held. */
-export function withUsageFromTail(answer: ProviderResponse, usage: RelayedUsage): ProviderResponse {
-  const { status, headers, body, onFailure } = answer
-  if (Buffer.isBuffer(body)) return answer
-  return new ProviderResponse(status, headers, new UsageTail(body, usage), usage, onFailure)
+/** What the outermost member `usage` of a JSON object holds, of which only the beginning is here. */
+function usageAtStart(bytes: Buffer): unknown {
+  try {
+    const span = scanJsonObject(bytes, 'upstream').members.get('usage')
+    return span === undefined ? undefined : JSON.parse(bytes.toString('utf8', span.valueStart, span.valueEnd))
+  } catch {
+    return undefined
+  }
 }
 
-class UsageTail implements ByteSource, ByteSink {
+/** The same answer; when its last byte has passed, the usage at either end is filled in. For JSON too large to be held. */
+export function withUsageFromEnds(answer: ProviderResponse, usage: RelayedUsage): ProviderResponse {
+  const { status, headers, body, onFailure } = answer
+  if (Buffer.isBuffer(body)) return answer
+  return new ProviderResponse(status, headers, new UsageAtEnds(body, usage), usage, onFailure)
+}
+
+class UsageAtEnds implements ByteSource, ByteSink {
   private sink!: ByteSink
+  private head: Buffer = Buffer.alloc(0)
   private tail: Buffer = Buffer.alloc(0)
 
   constructor(
@@ -142,12 +154,14 @@ class UsageTail implements ByteSource, ByteSink {
   }
 
   data(chunk: Buffer): void {
-    this.tail = Buffer.concat([this.tail, chunk.subarray(-TAIL_BYTES)]).subarray(-TAIL_BYTES)
+    const missingBytes = END_BYTES - this.head.length
+    if (missingBytes > 0) this.head = Buffer.concat([this.head, chunk.subarray(0, missingBytes)])
+    this.tail = Buffer.concat([this.tail, chunk.subarray(-END_BYTES)]).subarray(-END_BYTES)
     this.sink.data(chunk)
   }
 
   end(): void {
-    this.usage.reportedUsage = reportedUsage(usageAtEnd(this.tail))
+    this.usage.reportedUsage = reportedUsage(usageAtEnd(this.tail) ?? usageAtStart(this.head))
     this.sink.end()
   }
 

@@ -19,11 +19,17 @@ export const decimalOf = (text: unknown): number =>
 /** Judges one value; undefined = nothing wrong. Rules never change a value. */
 export interface FieldRule {
   (value: unknown, path: string): FieldError | undefined
-  /** What passes, as far as a schema can say it; absent = any value. What passes as another spelling of it (`1` for `true` in a form) may be left out. */
+  /**
+   * What passes, as far as a schema can say it; absent = any value. What passes as another spelling of it (`1` for `true` in a form)
+   * may be left out.
+   */
   readonly schema?: Schema
 }
 
-/** The rule itself, with the schema of what it lets through: a rule around it would be one more call on the way of every request. */
+/**
+ * The rule itself, with the schema of what it lets through: a rule around it would be one more call on the way of every request.
+ * Rules that places share are frozen, and cannot be given another.
+ */
 export const shown = (schema: Schema, rule: FieldRule): FieldRule => Object.assign(rule, { schema })
 
 /**
@@ -55,7 +61,7 @@ function kindOf(value: unknown): string {
   return kind === 'object' ? 'an object' : `a ${kind}`
 }
 
-const wrongType = (path: string, expected: string, value: unknown): FieldError =>
+export const wrongType = (path: string, expected: string, value: unknown): FieldError =>
   fieldError(
     path,
     'invalid_type',
@@ -173,8 +179,10 @@ export const integer = (range: RangeRule = {}): FieldRule => {
   )
 }
 
-export const flag: FieldRule = shown({ type: 'boolean' }, (value, path) =>
-  typeof value === 'boolean' ? undefined : wrongType(path, 'a boolean', value),
+export const flag: FieldRule = Object.freeze(
+  shown({ type: 'boolean' }, (value, path) =>
+    typeof value === 'boolean' ? undefined : wrongType(path, 'a boolean', value),
+  ),
 )
 
 export const oneOf = (allowed: readonly string[], code = 'invalid_value'): FieldRule => {
@@ -194,8 +202,8 @@ export const isRecord = (value: unknown): value is Record<string, unknown> =>
 const OBJECT = { type: 'object', additionalProperties: true } as const
 
 /** Any object. */
-export const anyRecord: FieldRule = shown(OBJECT, (value, path) =>
-  isRecord(value) ? undefined : wrongType(path, 'an object', value),
+export const anyRecord: FieldRule = Object.freeze(
+  shown(OBJECT, (value, path) => (isRecord(value) ? undefined : wrongType(path, 'an object', value))),
 )
 
 /**
@@ -230,7 +238,7 @@ export const readable = (...names: readonly string[]): FieldRule => {
 }
 
 /** A member that is read, but not judged here. */
-export const anything: FieldRule = () => undefined
+export const anything: FieldRule = Object.freeze(() => undefined)
 
 interface LengthRule {
   readonly minimumItems?: number
@@ -263,8 +271,8 @@ export const list = (
       )
     }
     for (let index = 0; index < value.length; index++) {
-      const found = item(value[index], itemPath(path, index))
-      if (found !== undefined) return found
+      // There may be hundreds of thousands: no path is written for one that is right.
+      if (item(value[index], NO_PATH) !== undefined) return item(value[index], itemPath(path, index))
     }
     return undefined
   })

@@ -4,7 +4,7 @@ import type { JsonBody, ModelFields } from '../core/json-body.js'
 import type { Units, Usage, UsageEstimator } from '../core/request-context.js'
 import { framesOf, hasLine, jsonOf } from '../core/sse.js'
 import { DeltaCounter, mediaTokensIn, tokensOf } from '../core/token-counter.js'
-import { RelayedUsage, reportedUsage, withUsageFromTail } from '../core/usage.js'
+import { RelayedUsage, reportedUsage, withUsageFromEnds } from '../core/usage.js'
 import { isRecord } from '../core/validation-rules.js'
 import type { FrameCounter, SseDialect } from '../upstream/sse-relay.js'
 import type { UpstreamResponse } from '../upstream/exchange.js'
@@ -293,7 +293,7 @@ export async function relayResponse(
   if (!Buffer.isBuffer(bytes)) {
     usage.estimator = new ResponseEstimate(body.fields)
     const held = keep === undefined ? bytes : new HeldEnd(bytes, firstId, keep)
-    return withUsageFromTail(new ProviderResponse(status, headers, held, usage), usage)
+    return withUsageFromEnds(new ProviderResponse(status, headers, held, usage), usage)
   }
   usage.reportedUsage = usageIn(value)
   if (usage.reportedUsage === undefined) usage.estimator = new ResponseEstimate(body.fields, outputOf(value))

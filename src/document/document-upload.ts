@@ -143,7 +143,7 @@ export class DocumentRequestReader {
     )
     const { fields } = JsonBody.parse(bytes)
     if (isGiven(fields['url']) && isGiven(fields['file'])) throw bothGiven()
-    const { url, timeout, no_cache: noCache } = await this.urlCheck.assert(fields)
+    const { url, timeout, no_cache: noCache } = this.urlCheck.assert(fields)
     return this.requestFor({ kind: 'url', url: normalizedUrl(url) }, timeout, noCache ?? false, request)
   }
 
@@ -165,7 +165,7 @@ export class DocumentRequestReader {
     )
     const upload = file && new DocumentUpload(file.spool, file.filename, file.claimedType)
     if (upload !== undefined) releaseWhenDone(upload.hold(), contextOf(request), response)
-    const { url, timeout, no_cache: noCache } = await this.formCheck.assert(namedFields(fields))
+    const { url, timeout, no_cache: noCache } = this.formCheck.assert(namedFields(fields))
     if (upload !== undefined && url !== undefined) throw bothGiven()
     return this.requestFor(sourceOf(upload, url), timeout, flagOf(noCache), request)
   }
@@ -174,7 +174,7 @@ export class DocumentRequestReader {
     const { [DOCUMENT_PARSE.bodyLimit]: documentBytes } = this.store.current.limits
     assertReadable(request, documentBytes)
     const query = parseQuery(request.url?.split('?', 2)[1] ?? '')
-    const { timeout, no_cache: noCache } = await this.optionsCheck.assert(query)
+    const { timeout, no_cache: noCache } = this.optionsCheck.assert(query)
     const room = reserveMemory(request, SPOOL_MEMORY_BYTES)
     continueIfAsked(request, response)
     const spool = await timedReception(request, () =>

@@ -1,19 +1,14 @@
 import { schemaOf } from '../core/dto.js'
 import type { EndpointSpec } from '../core/endpoint.js'
-import { answer, described, listOf, TEXT } from '../core/json-schema.js'
+import { answer, constant, COUNT, described, listOf, TEXT } from '../core/json-schema.js'
 import { estimateEmbeddings } from '../limits/estimate-usage.js'
-import { EmbeddingsRequestDto } from './embeddings.dto.js'
+import { EmbeddingsRequestDto, withoutInput } from './embeddings.dto.js'
 
-/**
- * Clients that count tokens themselves send these in place of texts: the upstream takes 300,000 in one request. They are dropped
- * from memory once they are checked, as only their bytes travel on.
- */
-export const EMBEDDINGS_BODY = { droppedFields: ['input'], maximumValues: 524_288 } as const
-
-const COUNT = { type: 'integer', minimum: 0 } as const
+/** Clients that count tokens themselves send these in place of texts: the upstream takes 300,000 in one request. */
+export const EMBEDDINGS_BODY = { reduced: withoutInput, maximumValues: 524_288 } as const
 
 const EMBEDDING = answer('Embedding', 'The vector of one text', {
-  object: { ...TEXT, const: 'embedding', description: 'What it is' },
+  object: constant('embedding'),
   index: { ...COUNT, description: 'Of the text' },
   embedding: {
     description: 'Numbers, or Base64 with encoding_format base64',
@@ -22,7 +17,7 @@ const EMBEDDING = answer('Embedding', 'The vector of one text', {
 })
 
 const EMBEDDINGS_ANSWER = answer('Embeddings', 'Vectors', {
-  object: { ...TEXT, const: 'list', description: 'What it is' },
+  object: constant('list'),
   data: listOf(EMBEDDING, 'In the order of the texts'),
   model: described('That made them'),
   'usage?': answer('EmbeddingsUsage', 'Tokens that were used', {

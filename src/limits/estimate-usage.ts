@@ -57,10 +57,11 @@ export function estimateResponse(bodyBytes: number, fields: object): EstimatedUs
   return estimateChat(bodyBytes, { messages: input, max_tokens: max_output_tokens })
 }
 
-/** The tokens of the texts; token ids are longer than the texts they stand for, so theirs are more than there are. */
-export const estimateEmbeddings = (bodyBytes: number): EstimatedUse => ({
-  tokens: Math.ceil(bodyBytes / BYTES_PER_TOKEN),
-})
+/** `tokenIds`: how many stand in place of texts; 0 = the body holds texts. */
+export function estimateEmbeddings(bodyBytes: number, fields: object): EstimatedUse {
+  const { tokenIds = 0 } = fields as { readonly tokenIds?: number }
+  return { tokens: tokenIds > 0 ? tokenIds : Math.ceil(bodyBytes / BYTES_PER_TOKEN) }
+}
 
 /** Estimated duration of the spoken text. */
 export function estimateSpeech(input: string, speed: unknown): TokensAndAudio {

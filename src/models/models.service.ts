@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common'
 import type { Query } from '../core/dto.js'
-import { GatewayError, quoted } from '../core/errors.js'
+import { GatewayError, quoted, UnknownPath } from '../core/errors.js'
 import type { RequestContext } from '../core/request-context.js'
 import { type ListedModel, ProviderRouter } from '../routing/router.js'
 import type { MessagesModel, MessagesModelList, Model, ModelDetails, ModelList } from './models.dto.js'
@@ -89,6 +89,8 @@ export class ModelsService {
   }
 
   find(id: string, call: RequestContext): Model | MessagesModel {
+    // A slash too many is one of the address: names have text on both sides of theirs.
+    if (id.split('/').includes('')) throw new UnknownPath()
     const form = formOf(call)
     const model = this.shown(form, call).find((listed) => listed.id === id)
     if (model !== undefined) return form.one(model)

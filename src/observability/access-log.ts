@@ -15,6 +15,7 @@ const FIRST_ERROR = 400
 
 /** All other kinds mean `refused`. */
 const LABELS: Partial<Record<ErrorKind, OutcomeLabel>> = {
+  ...Object.fromEntries([...UPSTREAM_FAILURES].map((kind) => [kind, 'upstream_failed'] as const)),
   overloaded: 'overloaded',
   internal: 'gateway_failed',
 }
@@ -22,8 +23,7 @@ const LABELS: Partial<Record<ErrorKind, OutcomeLabel>> = {
 export function outcomeLabelOf({ log: { failure } }: RequestContext, { status, left }: RequestOutcome): OutcomeLabel {
   if (left) return 'left'
   if (failure === undefined) return status < FIRST_ERROR ? 'ok' : 'refused'
-  if (!(failure instanceof GatewayError)) return 'gateway_failed'
-  return UPSTREAM_FAILURES.has(failure.kind) ? 'upstream_failed' : (LABELS[failure.kind] ?? 'refused')
+  return failure instanceof GatewayError ? (LABELS[failure.kind] ?? 'refused') : 'gateway_failed'
 }
 
 const MAXIMUM_WORD_CHARACTERS = 128

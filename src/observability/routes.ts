@@ -16,29 +16,16 @@ export const routesOf = (app: Application): { readonly path: string; readonly me
     route === undefined ? [] : [{ path: route.path, methods: Object.keys(route.methods).map((m) => m.toUpperCase()) }],
   )
 
-/**
- * The methods that exist for a path, upper case; empty for a path that no route knows. A path that a route names in full is no
- * parameter of another one.
- */
-export function methodsOf(app: Application, path: string): readonly string[] {
-  const matching = layersOf(app).flatMap(({ route }) =>
-    route !== undefined && matches(route.path, path)
-      ? [{ template: route.path, served: Object.keys(route.methods) }]
-      : [],
-  )
-  // A route of every method answers that there is nothing at the path.
-  const real = matching.filter(({ served }) => served.length !== METHODS.length)
-  const literal = real.filter(({ template }) => template === path)
-  const routes = literal.length > 0 ? literal : real
-  const methods = new Set(routes.flatMap(({ served }) => served.map((method) => method.toUpperCase())))
-  if (methods.has('GET')) methods.add('HEAD')
-  return [...methods].sort()
-}
+/** Made once for each server, of routes that do not change. */
+const tables = new WeakMap<Application, RouteTable>()
 
-function matches(template: string, path: string): boolean {
-  const table = new PathTable<true>()
-  table.set(template, true)
-  return table.find(path) === true
+/** The methods that exist for a path, upper case; empty for a path that no route knows. */
+export function methodsOf(app: Application, path: string): readonly string[] {
+  let table = tables.get(app)
+  if (table === undefined) tables.set(app, (table = new RouteTable(routesOf(app), () => OTHER.family)))
+  const { methods } = table.find({ endpoint: undefined, path })
+  // A route of every method answers that there is nothing at the path.
+  return methods.size < METHODS.length ? [...methods].sort() : []
 }
 
 const layersOf = (app: Application): readonly RouterLayer[] =>

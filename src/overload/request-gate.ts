@@ -1,6 +1,6 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import { type Dialect, isOfMessagesClient, type PathMatch } from '../core/endpoint.js'
+import type { Dialect, PathMatch } from '../core/endpoint.js'
 import type { Sharer } from '../core/fair-share.js'
 import { GatewayError } from '../core/errors.js'
 import { type RequestContext, newRequestId, requestIdOf } from '../core/request-context.js'
@@ -175,14 +175,15 @@ export class RequestGate implements FastRejectGate {
    * Refuses without a call, a line in the log or anything else, when there are too many for that; false when there is
    * room for all of it, and `refuse` is to be used.
    */
-  refuseBarely(reason: RefusalReason, path: string, request: IncomingMessage, response: ServerResponse): boolean {
+  refuseBarely(
+    reason: RefusalReason,
+    path: string,
+    { isOfMessages }: CallerHeaders,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): boolean {
     if (this.lines.hasRoom() || !this.parts.mayBeBare()) return false
-    this.answerBarely(
-      refusalError(reason),
-      this.parts.dialectOf(path, isOfMessagesClient(request.headers)),
-      request,
-      response,
-    )
+    this.answerBarely(refusalError(reason), this.parts.dialectOf(path, isOfMessages), request, response)
     return true
   }
 

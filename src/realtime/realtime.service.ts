@@ -1,6 +1,5 @@
 import { type BeforeApplicationShutdown, Injectable } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
-import type { ModelClass } from '../config/model-classes.js'
 import { type Caller, keyRevoked, type KeyRevocation, sharerOf } from '../core/caller.js'
 import { GatewayError } from '../core/errors.js'
 import { FairShare } from '../core/fair-share.js'
@@ -8,7 +7,7 @@ import type { RequestContext } from '../core/request-context.js'
 import { byLabel, Metrics, registerCounter, registerGauge, single } from '../observability/metrics.js'
 import { Readiness } from '../observability/readiness.js'
 import type { RealtimeOpening, RealtimeProvider, RealtimeUpstream } from '../providers/contract.js'
-import { ProviderRouter, type Route } from '../routing/router.js'
+import { ProviderRouter, type Route, type TranscriptionModel } from '../routing/router.js'
 import { UpgradeResponse } from '../server/upgrade.js'
 import { type SessionOpening, SessionTraffic } from './session-context.js'
 
@@ -187,9 +186,9 @@ export class RealtimeService {
       const opened = await route.attempt(call, { canRetryAfterSend: true }, async (provider, context) => {
         const upstream = await provider.open(opening, context)
         const { channelId, credentials, modelMap } = context
-        const transcriptionClass = (named: string): ModelClass | undefined =>
-          this.router.transcriptionClass(channelId, named)
-        return { call, kind, model, modelMap, transcriptionClass, channelId, credentials, upstream, slot }
+        const transcriptionModel = (named: string): TranscriptionModel =>
+          this.router.transcriptionModel(channelId, named)
+        return { call, kind, model, modelMap, transcriptionModel, channelId, credentials, upstream, slot }
       })
       return upgradeResponseFor(opened)
     } catch (error) {

@@ -58,8 +58,6 @@ export class ResponseInput {
   private speechStartMs: number | undefined
   private speechSeconds: number | undefined
   private isCommitRequested = false
-  /** Of all audio that was sent. */
-  sentSeconds = 0
 
   /** Seconds of input audio of the next response, a requested commit that is not confirmed yet included. */
   get nextInputSeconds(): number {
@@ -71,11 +69,11 @@ export class ResponseInput {
     return this.appendedBytes / this.inputBytesPerSecond
   }
 
-  /** Counts a message of that many bytes with audio, sent upstream. */
-  append(messageBytes: number): void {
+  /** Counts a message of that many bytes with audio, sent upstream; returns its seconds. */
+  append(messageBytes: number): number {
     const bytes = Math.max(0, messageBytes - EMPTY_APPEND_BYTES) * BASE64_BYTES_PER_CHARACTER
     this.appendedBytes += bytes
-    this.sentSeconds += bytes / this.inputBytesPerSecond
+    return bytes / this.inputBytesPerSecond
   }
 
   configure(session: Fields): void {
@@ -118,10 +116,13 @@ export class ResponseInput {
     return seconds
   }
 
-  clear(): void {
+  /** The upstream has discarded the audio; returns its seconds. */
+  clear(): number {
+    const seconds = this.uncommittedSeconds
     this.appendedBytes = 0
     this.isCommitRequested = false
     this.speechStartMs = this.speechSeconds = undefined
+    return seconds
   }
 
   /** A response begins, and reads everything counted so far. */

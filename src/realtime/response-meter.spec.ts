@@ -24,9 +24,7 @@ function see(meter: ResponseUsageEstimator, ...events: readonly (Event | string)
     const frame = Buffer.from(typeof event === 'string' ? event : JSON.stringify(event))
     const scan = FrameScan.of(frame)
     if (scan === undefined) throw new Error('no object')
-    const type = scan.type()?.type ?? ''
-    if (type === COMMITTED.type) meter.commit()
-    else meter.onEvent(type, frame, scan)
+    meter.onEvent(scan.type()?.type ?? '', frame, scan)
   }
 }
 

@@ -14,7 +14,16 @@ import {
   type TextAndAudio,
 } from './response-estimate.js'
 
-type Meaning = 'audio' | 'text' | 'begun' | 'session' | 'item' | 'speech_started' | 'speech_stopped' | 'cleared'
+type Meaning =
+  | 'audio'
+  | 'text'
+  | 'begun'
+  | 'session'
+  | 'item'
+  | 'speech_started'
+  | 'speech_stopped'
+  | 'committed'
+  | 'cleared'
 
 /** The events, of either dialect, that change what a response uses. */
 const MEANINGS: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
@@ -35,6 +44,7 @@ const MEANINGS: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
   ['conversation.item.added', 'item'],
   ['input_audio_buffer.speech_started', 'speech_started'],
   ['input_audio_buffer.speech_stopped', 'speech_stopped'],
+  ['input_audio_buffer.committed', 'committed'],
   ['input_audio_buffer.cleared', 'cleared'],
 ])
 
@@ -63,19 +73,14 @@ export class ResponseUsageEstimator {
     return this.responses > 0
   }
 
-  /** The client's audio: all that was sent, and what waits to be committed. */
-  get heard(): Pick<ResponseInput, 'sentSeconds' | 'uncommittedSeconds'> {
-    return this.input
+  /** Of the client's audio that waits to be committed. */
+  get uncommittedSeconds(): number {
+    return this.input.uncommittedSeconds
   }
 
-  /** The upstream has committed audio; returns its seconds. */
-  commit(): number {
-    return this.input.commit()
-  }
-
-  /** Counts a message of that many bytes with audio, sent upstream. */
-  append(messageBytes: number): void {
-    this.input.append(messageBytes)
+  /** Counts a message of that many bytes with audio, sent upstream; returns its seconds. */
+  append(messageBytes: number): number {
+    return this.input.append(messageBytes)
   }
 
   /** Counts any other client event sent upstream. */
@@ -90,13 +95,16 @@ export class ResponseUsageEstimator {
     return this.next.estimate(this.input.nextInputSeconds, create)
   }
 
-  /** Counts an upstream event that bills nothing. */
-  onEvent(type: string, frame: Buffer, scan: FrameScan): void {
+  /** Counts an upstream event that bills nothing; returns the seconds of audio that it took from what waited to be committed. */
+  onEvent(type: string, frame: Buffer, scan: FrameScan): number {
     const meaning = MEANINGS.get(type)
-    if (meaning === undefined) return
+    if (meaning === undefined) return 0
+    if (meaning === 'committed') return this.input.commit()
+    if (meaning === 'cleared') return this.input.clear()
     if (meaning === 'audio') this.addAudio(frame, scan)
     else if (meaning === 'text') this.addTextDelta()
     else this.learn(meaning, fieldsOf(frame))
+    return 0
   }
 
   /** A response has ended, with figures or, when it failed, without. `isOutOfBand`: it was not part of the conversation. */
@@ -162,8 +170,7 @@ export class ResponseUsageEstimator {
 
   private learn(meaning: Meaning, event: Fields): void {
     const { input } = this
-    if (meaning === 'cleared') input.clear()
-    else if (meaning === 'speech_started') input.speechStarted(event)
+    if (meaning === 'speech_started') input.speechStarted(event)
     else if (meaning === 'speech_stopped') input.speechStopped(event)
     else if (meaning === 'item') input.add(within(event, 'item'))
     else if (meaning === 'session') this.configure(within(event, 'session'))

@@ -1,9 +1,9 @@
-import type { ModelClass } from '../config/model-classes.js'
 import type { RealtimeLimits } from '../config/settings.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { UsageRecorder } from '../core/usage-record.js'
 import type { ClientDialect, SessionKind } from '../dialects/realtime/dialect.js'
 import type { Logger } from '../observability/logger.js'
+import type { TranscriptionModel } from '../routing/router.js'
 
 /** Traffic of all sessions of this process: plain numbers, as every message is counted. */
 export class SessionTraffic {
@@ -22,8 +22,8 @@ export interface SessionOpening {
   readonly model: string | undefined
   /** The channel's names of models that the session's settings may name. */
   readonly modelMap: Readonly<Record<string, string>>
-  /** Of a model that the session's settings name; undefined where the channel does not transcribe by it. */
-  readonly transcriptionClass: (model: string) => ModelClass | undefined
+  /** What the channel has under a name in the session's settings. */
+  readonly transcriptionModel: (model: string) => TranscriptionModel
   readonly channelId: string
   /** The channel's secret or the caller's own bearer, removed from every upstream text that the client may see. */
   readonly credentials: string

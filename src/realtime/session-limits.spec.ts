@@ -461,7 +461,8 @@ const ANSWER = {
 
 /** As a session has it. */
 const reserverOf = (quota: Quota | undefined): ResponseReserver => ({
-  tryReserve: (_create, eventId) => new SessionUsageLimits(quota).responses.tryReserve(() => ({}), eventId),
+  tryReserve: (_create, eventId) =>
+    new SessionUsageLimits(quota, 'conversation').responses.tryReserve(() => ({}), eventId),
 })
 
 const event = (type: string): { type: string; frame: Buffer } => ({
@@ -472,13 +473,13 @@ const event = (type: string): { type: string; frame: Buffer } => ({
 describe('What a session spends', () => {
   it('is the tokens of each answer, and the audio that was new in it', () => {
     const quota = new RecordingQuota()
-    new SessionUsageLimits(quota).record('response', ANSWER)
+    new SessionUsageLimits(quota, 'conversation').record('response', ANSWER)
     expect(quota.spent).toEqual([{ tokens: 253, audioSeconds: 4 + 4.5 }])
   })
 
   it('is settled with what the answer has reserved, where it has', () => {
     const quota = new RecordingQuota()
-    const spending = new SessionUsageLimits(quota)
+    const spending = new SessionUsageLimits(quota, 'conversation')
     expect(spending.responses.tryReserve(() => ({ tokens: 500 }), undefined)).toBeUndefined()
     spending.record('response', ANSWER)
     spending.record('response', ANSWER)
@@ -488,7 +489,7 @@ describe('What a session spends', () => {
 
   it('is the audio of a transcription only where nothing answers it', () => {
     const quota = new RecordingQuota()
-    const spending = new SessionUsageLimits(quota)
+    const spending = new SessionUsageLimits(quota, 'conversation')
     spending.record('input_transcription', { seconds: 3 })
     spending.record('response', ANSWER)
     spending.record('input_transcription', { seconds: 3 })
@@ -497,7 +498,7 @@ describe('What a session spends', () => {
 
   it('is the audio of a transcription that is billed by tokens, which are ten a second', () => {
     const quota = new RecordingQuota()
-    const spending = new SessionUsageLimits(quota)
+    const spending = new SessionUsageLimits(quota, 'conversation')
     spending.record('input_transcription', {
       input_tokens: 34,
       output_tokens: 5,
@@ -509,11 +510,12 @@ describe('What a session spends', () => {
   it('is, of a transcription session, the audio as it is sent: by the second, and only once', () => {
     const quota = new RecordingQuota()
     const spending = new SessionUsageLimits(quota, 'transcription')
-    for (const sentSeconds of [0.4, 0.9, 1.2, 1.9, 3.1]) spending.hear(sentSeconds)
+    for (const seconds of [0.4, 0.5, 0.3, 0.7, 1.2]) spending.chargeSentAudio(seconds)
     spending.record('input_transcription', { seconds: 3 })
     spending.record('input_transcription', { input_tokens: 30, output_tokens: 5 })
-    spending.hear(3.5, 0)
-    spending.hear(3.5, 0)
+    spending.chargeSentAudio(0.4)
+    spending.chargeRest()
+    spending.chargeRest()
     const spent = quota.spent.map(({ audioSeconds = 0, ...rest }) => ({
       ...rest,
       audioSeconds: Math.round(audioSeconds * 10) / 10,
@@ -529,13 +531,15 @@ describe('What a session spends', () => {
 
   it('is not the audio that is sent to a conversation', () => {
     const quota = new RecordingQuota()
-    new SessionUsageLimits(quota).hear(60, 0)
+    const spending = new SessionUsageLimits(quota, 'conversation')
+    spending.chargeSentAudio(60)
+    spending.chargeRest()
     expect(quota.spent).toEqual([])
   })
 
   it('is nothing of a key without limits', () => {
     expect(() => {
-      new SessionUsageLimits(undefined).record('response', ANSWER)
+      new SessionUsageLimits(undefined, 'conversation').record('response', ANSWER)
     }).not.toThrow()
   })
 })

@@ -137,30 +137,36 @@ function settle({ reservation }: OpenResponse, use: TokensAndAudio): void {
 const CREATE = 'response.create'
 
 /** Sent audio is charged by the second: it comes in many small pieces, and each charge may be one of Redis. */
-const CHARGED_SECONDS = 1
+const LEAST_CHARGED_SECONDS = 1
 
 /** Consumes the key's quota for what a session uses. */
 export class SessionUsageLimits {
   readonly responses: ResponseReservations
   private hasResponses = false
-  private chargedSeconds = 0
+  private unchargedSeconds = 0
 
   constructor(
     private readonly quota: Quota | undefined,
-    private readonly kind: SessionKind = 'conversation',
+    private readonly kind: SessionKind,
   ) {
     this.responses = new ResponseReservations(quota)
   }
 
   /**
-   * Charges the audio of a transcription session as it is sent, `sentSeconds` in all: an upstream may write before the client has
-   * committed it, and several sessions must not send more than their key has before the first is billed.
+   * Charges the audio of a transcription session as it is sent: an upstream may write before the client has committed it, and
+   * several sessions must not send more than their key has before the first is billed.
    */
-  hear(sentSeconds: number, least = CHARGED_SECONDS): void {
-    const audioSeconds = sentSeconds - this.chargedSeconds
-    if (this.kind !== 'transcription' || audioSeconds <= 0 || audioSeconds < least) return
-    this.chargedSeconds = sentSeconds
-    this.quota?.consume({ audioSeconds })
+  chargeSentAudio(seconds: number): void {
+    if (this.kind !== 'transcription') return
+    this.unchargedSeconds += seconds
+    if (this.unchargedSeconds >= LEAST_CHARGED_SECONDS) this.chargeRest()
+  }
+
+  /** The session is over. */
+  chargeRest(): void {
+    const { unchargedSeconds: audioSeconds } = this
+    this.unchargedSeconds = 0
+    if (audioSeconds > 0) this.quota?.consume({ audioSeconds })
   }
 
   get isLimited(): boolean {

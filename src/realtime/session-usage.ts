@@ -37,6 +37,7 @@ type Certainty = Pick<ResponseUsage, 'estimated' | 'estimate' | 'outcome'>
 const RESPONSE_BEGUN = 'response.created'
 
 const AUDIO_COMMITTED = 'input_audio_buffer.committed'
+const AUDIO_CLEARED = 'input_audio_buffer.cleared'
 const TRANSCRIPTION_COMPLETED = 'conversation.item.input_audio_transcription.completed'
 const TRANSCRIPTION_FAILED = 'conversation.item.input_audio_transcription.failed'
 const TRANSCRIPTION_DELTA = 'conversation.item.input_audio_transcription.delta'
@@ -50,6 +51,8 @@ export function billedKind(type: string): Kind | undefined {
 
 /** More than an upstream transcribes at once; beyond it the oldest is forgotten. */
 const MAXIMUM_PENDING = 256
+/** Nor does one write words of an item that is so long ago. */
+const MAXIMUM_COMMITTED = 1_024
 
 /** Models of other classes are billed by tokens; what one has reported itself goes first. */
 const BILLED_BY_TIME: ReadonlySet<ModelClass | undefined> = new Set<ModelClass>(['stt-standard', 'stt-realtime'])
@@ -58,16 +61,28 @@ const BILLED_BY_TIME: ReadonlySet<ModelClass | undefined> = new Set<ModelClass>(
 class PendingTranscriptions {
   /** Seconds by item, the oldest first. */
   private readonly seconds = new Map<string, number>()
+  /** Every item whose audio was committed, the oldest first. */
+  private readonly committed = new Set<string>()
+  /** Of audio that the upstream has written words of, and that was cleared instead of committed. */
+  private clearedSeconds = 0
   private isBilledByTime: boolean | undefined
 
   get isEmpty(): boolean {
     return this.seconds.size === 0
   }
 
-  begin(itemId: string, seconds: number): void {
+  /** `isTranscribed`: a transcription of it will be billed. */
+  commit(itemId: string, seconds: number, isTranscribed: boolean): void {
+    this.committed.add(itemId)
+    forgetOldest(this.committed, MAXIMUM_COMMITTED)
+    if (!isTranscribed) return
     this.seconds.set(itemId, seconds)
-    const [oldest] = this.seconds.keys()
-    if (this.seconds.size > MAXIMUM_PENDING && oldest !== undefined) this.seconds.delete(oldest)
+    forgetOldest(this.seconds, MAXIMUM_PENDING)
+  }
+
+  /** Audio that words were written of was cleared. */
+  clear(seconds: number): void {
+    this.clearedSeconds += seconds
   }
 
   /** `units`: what it was billed by, unless it failed. */
@@ -76,19 +91,27 @@ class PendingTranscriptions {
     if (units !== undefined) this.isBilledByTime = units['seconds'] !== undefined
   }
 
-  has(itemId: string): boolean {
-    return this.seconds.has(itemId)
+  wasCommitted(itemId: string): boolean {
+    return this.committed.has(itemId)
   }
 
-  /** What all of them will use, and further audio, in units of the earlier ones; undefined where there is none. */
-  estimate(modelClass: ModelClass | undefined, furtherSeconds: number): Units | undefined {
-    const total = [...this.seconds.values()].reduce((sum, seconds) => sum + seconds, furtherSeconds)
+  /** What all of them will use, and audio that waits, in units of the earlier ones; undefined where there is none. */
+  estimate(modelClass: ModelClass | undefined, waitingSeconds: number): Units | undefined {
+    const total = [...this.seconds.values()].reduce(
+      (sum, seconds) => sum + seconds,
+      this.clearedSeconds + waitingSeconds,
+    )
     if (total === 0) return undefined
     if (this.isBilledByTime ?? BILLED_BY_TIME.has(modelClass)) return { seconds: Math.round(total * 1000) / 1000 }
     const tokens = Math.ceil(total * INPUT_TOKENS_PER_SECOND)
     const details = { text_tokens: 0, audio_tokens: tokens }
     return { total_tokens: tokens, input_tokens: tokens, input_token_details: details, output_tokens: 0 }
   }
+}
+
+function forgetOldest(items: Map<string, number> | Set<string>, maximum: number): void {
+  const [oldest] = items.keys()
+  if (items.size > maximum && oldest !== undefined) items.delete(oldest)
 }
 
 /**
@@ -102,8 +125,8 @@ export class SessionUsage {
 
   /** As the upstream names it; undefined until it has. */
   private transcriptionModel: string | undefined
-  /** The upstream has written words of audio that is not committed. */
-  private isAhead = false
+  /** The upstream has written words of audio that is not committed yet. */
+  private hasUncommittedWords = false
   private hasEstimate = false
 
   private readonly limits: SessionUsageLimits
@@ -137,15 +160,21 @@ export class SessionUsage {
   onEvent(type: string, event: Buffer, scan: FrameScan): void {
     if (showsSettings(type)) this.learnTranscriptionModel(event)
     if (type === RESPONSE_BEGUN) this.limits.responses.begin(() => this.estimator.estimateNext(), responseIdOf(event))
-    this.estimator.onEvent(type, event, scan)
-    if (type === AUDIO_COMMITTED) this.onCommitted(itemIdOf(scan), this.estimator.commit())
-    else if (type === TRANSCRIPTION_DELTA) this.isAhead ||= !this.pending.has(itemIdOf(scan))
+    const takenSeconds = this.estimator.onEvent(type, event, scan)
+    if (type === AUDIO_COMMITTED) this.onCommitted(itemIdOf(scan), takenSeconds)
+    else if (type === AUDIO_CLEARED) this.onCleared(takenSeconds)
+    else if (type === TRANSCRIPTION_DELTA) this.hasUncommittedWords ||= !this.pending.wasCommitted(itemIdOf(scan))
     else if (type === TRANSCRIPTION_FAILED || type === ITEM_DELETED) this.pending.end(itemIdOf(scan))
   }
 
   private onCommitted(itemId: string, seconds: number): void {
-    this.isAhead = false
-    if (this.transcriptionModel !== undefined) this.pending.begin(itemId, seconds)
+    this.hasUncommittedWords = false
+    this.pending.commit(itemId, seconds, this.transcriptionModel !== undefined)
+  }
+
+  private onCleared(seconds: number): void {
+    if (this.hasUncommittedWords) this.pending.clear(seconds)
+    this.hasUncommittedWords = false
   }
 
   private learnTranscriptionModel(event: Buffer): void {
@@ -173,19 +202,18 @@ export class SessionUsage {
 
   /** An append of that many bytes was sent upstream. */
   append(messageBytes: number): void {
-    this.estimator.append(messageBytes)
-    this.limits.hear(this.estimator.heard.sentSeconds)
+    this.limits.chargeSentAudio(this.estimator.append(messageBytes))
   }
 
   /** The session is over: what is still under way is recorded by its estimate. */
   end(outcome: UsageOutcome): void {
     const units = this.estimator.estimate()
     if (units !== undefined) this.record('response', units, { estimated: true, outcome })
-    const { sentSeconds, uncommittedSeconds } = this.estimator.heard
-    this.limits.hear(sentSeconds, 0)
+    this.limits.chargeRest()
     const { transcriptionModel: model } = this
-    const modelClass = model === undefined ? undefined : this.context.transcriptionClass(model)
-    const transcribed = this.pending.estimate(modelClass, this.isAhead ? uncommittedSeconds : 0)
+    const modelClass = model === undefined ? undefined : this.context.transcriptionModel(model).modelClass
+    const waitingSeconds = this.hasUncommittedWords ? this.estimator.uncommittedSeconds : 0
+    const transcribed = this.pending.estimate(modelClass, waitingSeconds)
     if (transcribed !== undefined) this.record('input_transcription', transcribed, { estimated: true, outcome })
   }
 

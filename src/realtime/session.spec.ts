@@ -325,7 +325,7 @@ describe('A realtime session', () => {
       async (model, modelClass, units) => {
         const { client, entries, session, upstream } = await sessions.open({
           ...TRANSCRIBING,
-          opening: { ...TRANSCRIBING.opening, transcriptionClass: () => modelClass },
+          opening: { ...TRANSCRIBING.opening, transcriptionModel: () => ({ isServed: true, modelClass }) },
         })
         upstream.send(settingsWith(model))
         await client.count(1)
@@ -352,6 +352,40 @@ describe('A realtime session', () => {
       client.socket.close()
       await session.ended
       expect(entries).toMatchObject([{ kind: 'input_transcription', estimated: true, units: { seconds: 2 } }])
+    })
+
+    it('is an estimate for audio that was written down and cleared, and not for what came after it', async () => {
+      const { client, entries, session, upstream } = await sessions.open(TRANSCRIBING)
+      upstream.send(settingsWith('whisper-1'))
+      await client.count(1)
+      for (let pieces = 0; pieces < 20; pieces++) client.send(APPEND)
+      await upstream.count(20)
+      upstream.send({ type: 'conversation.item.input_audio_transcription.delta', item_id: 'item_1', delta: 'Hi' })
+      upstream.send({ type: 'input_audio_buffer.cleared' })
+      await client.count(3)
+      for (let pieces = 0; pieces < 10; pieces++) client.send(APPEND)
+      await upstream.count(30)
+      client.socket.close()
+      await session.ended
+      expect(entries).toMatchObject([{ kind: 'input_transcription', estimated: true, units: { seconds: 2 } }])
+    })
+
+    it('is an estimate in a conversation, too, by the class of a model that the channel need not serve', async () => {
+      const { client, entries, session, upstream } = await sessions.open({
+        opening: { transcriptionModel: () => ({ isServed: false, modelClass: 'stt-standard' }) },
+      })
+      upstream.send({
+        ...settingsWith('whisper-1'),
+        session: { audio: { input: { transcription: { model: 'whisper-1' } } } },
+      })
+      await client.count(1)
+      for (let pieces = 0; pieces < 20; pieces++) client.send(APPEND)
+      await upstream.count(20)
+      upstream.send(committed('item_1'))
+      await client.count(2)
+      client.socket.close()
+      await session.ended
+      expect(entries).toMatchObject([{ kind: 'input_transcription', model: 'whisper-1', units: { seconds: 2 } }])
     })
 
     it('is no estimate for audio that nothing was written of', async () => {
@@ -410,7 +444,7 @@ describe('A realtime session', () => {
         ...TRANSCRIBING,
         opening: {
           ...TRANSCRIBING.opening,
-          transcriptionClass: (model) => (model === 'whisper-1' ? 'stt-standard' : undefined),
+          transcriptionModel: (model) => ({ isServed: model === 'whisper-1', modelClass: 'stt-standard' }),
         },
       })
       client.send(settingsWith('gpt-4o-transcribe', 'session.update'))

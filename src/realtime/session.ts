@@ -143,7 +143,7 @@ export class RealtimeSession {
     // In a conversation any model of the upstream may transcribe; in a transcription session only one that the channel serves.
     const mayUse =
       kind === 'transcription'
-        ? (named: string) => isOpenToKey(named) && context.transcriptionClass(named) !== undefined
+        ? (named: string) => isOpenToKey(named) && context.transcriptionModel(named).isServed
         : isOpenToKey
     const assumedDialect = clientDialect.spoken
     this.eventLimits = { maximumAudioBytes: limits.realtimeAudioBytes, kind, model, mayUse, assumedDialect }

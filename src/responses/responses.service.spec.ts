@@ -107,7 +107,7 @@ class StandInRouter extends ProviderRouter {
   }
 
   transcriptionWithoutModel = absent
-  transcriptionClass = absent
+  transcriptionModel = absent
   videoChannels = absent
   imageChannels = absent
   document = absent

@@ -453,6 +453,10 @@ describe('A transcription session', () => {
     expect(await channelOf(routingOf({ channels }), model, caller)).toBe(channel)
   })
 
+  it.each([undefined, 'whisper-1', 'gpt-realtime'])('is of the class realtime, whatever transcribes: %s', (model) => {
+    expect(transcriptionRoute(routingOf({ channels: [AUDIO, VOICE] }), model, CALLER).modelClass).toBe('realtime')
+  })
+
   it.each<[readonly object[], string | undefined, Caller, string]>([
     [[CHAT, WHISPER], undefined, CALLER, 'unknown_model'],
     [[WHISPER], 'whisper-1', CALLER, 'unknown_model'],
@@ -478,22 +482,37 @@ describe('A transcription session', () => {
   it('may name the models that its channel serves for that, mapped names too, and no others', () => {
     const mapped = channelEntry('mapped', {
       models: ['whisper-1'],
-      modelMap: { ours: 'gpt-4o-transcribe', chat: 'gpt-4o' },
+      modelMap: { ours: 'gpt-4o-transcribe', own: 'my-own-whisper', chat: 'gpt-4o' },
     })
     const { router } = routingOf({ channels: [AUDIO, VOICE, mapped] })
-    const named = ['whisper-1', 'gpt-realtime-whisper', 'gpt-4o', 'ours', 'chat', 'no-such-model']
+    const named = [
+      'whisper-1',
+      'gpt-realtime-whisper',
+      'gpt-realtime',
+      'gpt-4o',
+      'ours',
+      'own',
+      'chat',
+      'no-such-model',
+    ]
     const servedBy = (id: string): unknown =>
       named.flatMap((model) => {
-        const modelClass = router.transcriptionClass(id, model)
-        return modelClass === undefined ? [] : [[model, modelClass]]
+        const { isServed, modelClass } = router.transcriptionModel(id, model)
+        return isServed ? [[model, modelClass]] : []
       })
     expect(servedBy('voice')).toEqual([['gpt-realtime-whisper', 'stt-realtime']])
     expect(servedBy('audio')).toEqual([['whisper-1', 'stt-standard']])
     expect(servedBy('mapped')).toEqual([
       ['whisper-1', 'stt-standard'],
       ['ours', 'stt-generation'],
+      ['own', undefined],
     ])
     expect(servedBy('no-such-channel')).toEqual([])
+  })
+
+  it('knows what the models are that its channel does not serve, as a conversation may name them', () => {
+    const { router } = routingOf({ channels: [VOICE] })
+    expect(router.transcriptionModel('voice', 'whisper-1')).toEqual({ isServed: false, modelClass: 'stt-standard' })
   })
 
   it('has models of its own, which are listed and serve nothing else', () => {

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common'
 import type { ModelRow } from '../config/channel-schema.js'
-import { classServes, type ModelCapability, type ModelClass } from '../config/model-classes.js'
+import { classServes, type ModelCapability } from '../config/model-classes.js'
 import { ConfigStore } from '../config/config-store.js'
 import type { Caller } from '../core/caller.js'
 import { GatewayError, quoted } from '../core/errors.js'
@@ -18,7 +18,14 @@ import {
 import { type Channel, classOn } from './channel.js'
 import { type BreakerState, ChannelHealth, type ChannelSnapshot } from './circuit-breaker.js'
 import { type Candidate, ChannelRoute, RetryBudget, RoutedRequest } from './retry.js'
-import { type DocumentRoute, type ListedModel, type PinnedRoute, ProviderRouter, type Route } from './router.js'
+import {
+  type DocumentRoute,
+  type ListedModel,
+  type PinnedRoute,
+  ProviderRouter,
+  type Route,
+  type TranscriptionModel,
+} from './router.js'
 
 const BREAKER_NUMBERS: Readonly<Record<BreakerState, number>> = { closed: 0, half_open: 1, open: 2 }
 
@@ -90,7 +97,8 @@ export class ChannelRouter extends ProviderRouter {
     if (first === undefined && candidates.length > 0) throw servedElsewhere(model)
     if (first === undefined) throw unknownModel(capability, model, row, this.table.nearest(capability, model, caller))
     return new RoutedRequest(
-      classOn(first.channel, row),
+      // A session is one of the realtime endpoint, whatever transcribes in it.
+      capability === 'realtime_transcription' ? 'realtime' : classOn(first.channel, row),
       model,
       [first, ...others],
       this.health,
@@ -110,8 +118,8 @@ export class ChannelRouter extends ProviderRouter {
     return new RoutedRequest('realtime', '', [first, ...others], this.health, this.budget, false)
   }
 
-  transcriptionClass(channelId: string, model: string): ModelClass | undefined {
-    return this.table.transcriptionClass(channelId, model)
+  transcriptionModel(channelId: string, model: string): TranscriptionModel {
+    return this.table.transcriptionModel(channelId, model)
   }
 
   videoChannels(caller: Caller): readonly PinnedRoute<ProviderOf<'video'>>[] {

@@ -6,7 +6,7 @@ import { type Caller, globMatcher } from '../core/caller.js'
 import type { Capability, ModelOffer, ProviderCapabilities, ProviderManifest } from '../providers/contract.js'
 import { builtInModels, Channel, classOn, ModelCatalogue } from './channel.js'
 import type { ChannelHealth } from './circuit-breaker.js'
-import type { ListedModel } from './router.js'
+import type { ListedModel, TranscriptionModel } from './router.js'
 
 /** The draw is overruled where another channel of the same priority would answer in less than half the time. */
 const CLEARLY_SLOWER = 2
@@ -160,15 +160,15 @@ export class RoutingTable {
     return servingOf(undefined, conversing.length > 0 ? conversing : usable)
   }
 
-  transcriptionClass(channelId: string, model: string): ModelClass | undefined {
+  transcriptionModel(channelId: string, model: string): TranscriptionModel {
     const channel = this.channels.find(({ id }) => id === channelId)
-    if (channel === undefined) return undefined
-    // A name that the operator maps is one of the channel's own, of the class of the model that it stands for.
+    const row = this.catalogue.find(model) ?? this.catalogue.find(channel?.upstreamModel(model) ?? model)
+    const modelClass = row?.class
+    if (channel === undefined) return { isServed: false, modelClass }
+    // A name that the operator maps is one of the channel's own; what it stands for need not be known.
     const isMapped = Object.hasOwn(channel.config.modelMap, model)
-    const row = this.catalogue.find(model) ?? (isMapped ? this.catalogue.find(channel.upstreamModel(model)) : undefined)
-    if (!isMapped && !channel.serves(model, row)) return undefined
-    const modelClass = classOn(channel, row)
-    return classServes(modelClass, 'realtime_transcription') ? modelClass : undefined
+    const isServed = isMapped || channel.serves(model, row)
+    return { isServed: isServed && (row === undefined ? isMapped : transcribes(row)), modelClass }
   }
 
   /** Whether some model that transcribes is open to the caller, wherever it is served. */

@@ -67,6 +67,14 @@ export interface PinnedRoute<Provider> extends Route<Provider> {
 /** Documents have no model, and so no class. */
 export type DocumentRoute = Pick<Route<DocumentProvider>, 'attempt'>
 
+/** What a channel has under a name for a model that transcribes. */
+export interface TranscriptionModel {
+  /** Whether a transcription session there may name it. In a conversation any model of the upstream may transcribe. */
+  readonly isServed: boolean
+  /** undefined where the catalogue does not know it. */
+  readonly modelClass: ModelClass | undefined
+}
+
 /** A model as `GET /v1/models` shows it. */
 export interface ListedModel {
   readonly id: string
@@ -98,8 +106,8 @@ export abstract class ProviderRouter {
    * that the key may use. Throws as `route` does.
    */
   abstract transcriptionWithoutModel(caller: Caller): Route<RealtimeProvider>
-  /** Of a model that the settings of a session on the channel name; undefined where the channel does not transcribe by it. */
-  abstract transcriptionClass(channelId: string, model: string): ModelClass | undefined
+  /** A model that the settings of a session on the channel name. */
+  abstract transcriptionModel(channelId: string, model: string): TranscriptionModel
   /** Every video channel that accepts the caller, whatever the model, best first. Never throws. */
   abstract videoChannels(caller: Caller): readonly PinnedRoute<VideoProvider>[]
   /** The same for responses that upstreams keep. */

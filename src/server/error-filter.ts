@@ -2,7 +2,7 @@ import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:ht
 import type { Duplex } from 'node:stream'
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException } from '@nestjs/common'
 import type { Request, Response } from 'express'
-import type { Dialect } from '../core/endpoint.js'
+import { type Dialect, DIALECT_HEADERS } from '../core/endpoint.js'
 import { type ErrorKind, GatewayError, UnknownPath } from '../core/errors.js'
 import { type RequestContext, contextOf, newRequestId } from '../core/request-context.js'
 import { renderError } from '../dialects/error-format.js'
@@ -95,7 +95,8 @@ function gatewayErrorOf(exception: unknown, request: Request, unknownPaths: Unkn
 /** The message never shows a path that holds a secret. */
 const nothingAt = (request: Request, unknownPaths: UnknownPaths): GatewayError => {
   const { path, loggedPath } = contextOf(request)
-  return new GatewayError('not_found', unknownPaths.describe(path, loggedPath))
+  // Caches keep a 404 by themselves, and its form is that of the client's dialect.
+  return new GatewayError('not_found', unknownPaths.describe(path, loggedPath), { headers: { vary: DIALECT_HEADERS } })
 }
 
 function unknownRoute(request: Request, unknownPaths: UnknownPaths): GatewayError {

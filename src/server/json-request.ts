@@ -33,9 +33,9 @@ export interface JsonBodyRequest<Dto extends object> {
 }
 
 /** What the bodies of an endpoint have that others do not. */
-interface JsonBodyRules {
-  /** Large, checked by the DTO and not read afterwards: only their bytes stay in memory. */
-  readonly droppedFields?: readonly string[]
+interface JsonBodyRules<Dto> {
+  /** What is read after the check, of fields of which only the bytes are to stay in memory; absent = all. */
+  readonly reduced?: (fields: Dto) => Dto
   /** Values at all levels; absent = the gateway's limit (`MAXIMUM_JSON_VALUES`). */
   readonly maximumValues?: number | undefined
 }
@@ -48,10 +48,9 @@ const BODY_TIMEOUTS_MS = { jsonBodyBytes: JSON_BODY_TIMEOUT_MS, imageBodyBytes: 
 function jsonBodyPipe<Dto extends object>(
   bodyLimit: JsonEndpoint['bodyLimit'],
   dto: Type<Dto>,
-  { droppedFields = [], maximumValues }: JsonBodyRules,
+  { reduced, maximumValues }: JsonBodyRules<Dto>,
 ): Type<PipeTransform<Exchange, Promise<JsonBodyRequest<Dto>>>> {
   const timeoutMs = BODY_TIMEOUTS_MS[bodyLimit]
-  const droppedValues = Object.fromEntries(droppedFields.map((name) => [name, undefined]))
 
   @Injectable()
   class JsonBodyPipe implements PipeTransform<Exchange, Promise<JsonBodyRequest<Dto>>> {
@@ -65,14 +64,18 @@ function jsonBodyPipe<Dto extends object>(
       assertReadable(request, maximumBytes)
       const call = contextOf(request)
       const read = readBody(request, response, { maximumBytes, timeoutMs })
-      const body = JsonBody.parse(Buffer.isBuffer(read) ? read : await received(read, call), {
-        maximumValues,
-        beforeParsing: (values) => {
-          if (values > FREE_VALUES && call.memory?.take(values * VALUE_BYTES) === false) throw memoryFull()
-        },
-      })
-      const fields = this.check.accepts(body.fields) ? (body.fields as Dto) : await this.check.assert(body.fields)
-      return { body: body.as(droppedFields.length === 0 ? fields : { ...fields, ...droppedValues }), call }
+      let parsedBytes = 0
+      const beforeParsing = (values: number): void => {
+        if (values <= FREE_VALUES) return
+        parsedBytes = values * VALUE_BYTES
+        if (call.memory?.take(parsedBytes) === false) throw memoryFull()
+      }
+      const bytes = Buffer.isBuffer(read) ? read : await received(read, call)
+      const body = JsonBody.parse(bytes, { maximumValues, beforeParsing })
+      const fields = this.check.assert(body.fields)
+      if (reduced === undefined) return { body: body.as(fields), call }
+      call.memory?.giveBack(parsedBytes)
+      return { body: body.as(reduced(fields)), call }
     }
   }
   return mixin(JsonBodyPipe)
@@ -92,10 +95,10 @@ async function received(arriving: Promise<Buffer>, call: RequestContext): Promis
 }
 
 /** A controller's JSON body: read within the endpoint's limit, checked against the DTO, kept as the caller's bytes. */
-export function JsonRequest(
+export function JsonRequest<Dto extends object>(
   { bodyLimit }: JsonEndpoint,
-  dto: Type<object>,
-  rules: JsonBodyRules = {},
+  dto: Type<Dto>,
+  rules: JsonBodyRules<Dto> = {},
 ): ParameterDecorator {
   return HttpExchange(jsonBodyPipe(bodyLimit, dto, rules))
 }

@@ -1,7 +1,7 @@
 import { type ByteSource, peek, type PeekedSource, ProviderResponse } from '../core/byte-stream.js'
 import { GatewayError } from '../core/errors.js'
 import type { UsageReader } from '../core/request-context.js'
-import { beginsAsObject, type RelayedUsage, reportedUsage, usageAtEnd, withUsageFromTail } from '../core/usage.js'
+import { beginsAsObject, type RelayedUsage, reportedUsage, usageAtEnd, withUsageFromEnds } from '../core/usage.js'
 import { KEEP_ALIVE_MS, type FramesFilter, type SseDialect, SseRelay } from './sse-relay.js'
 import type { UpstreamResponse } from './exchange.js'
 
@@ -96,8 +96,9 @@ export async function estimatedResponse(
   usage: RelayedUsage,
 ): Promise<ProviderResponse> {
   assertJson(response)
-  const answer = wholeResponse(response, allowed, usage) ?? (await peekedResponse(response, allowed, CHECKED_RESPONSE_BYTES, usage))
-  if (!Buffer.isBuffer(answer.body)) return withUsageFromTail(answer, usage)
+  const answer =
+    wholeResponse(response, allowed, usage) ?? (await peekedResponse(response, allowed, CHECKED_RESPONSE_BYTES, usage))
+  if (!Buffer.isBuffer(answer.body)) return withUsageFromEnds(answer, usage)
   const isJudgedByItsEnds = isFramed(response) && beginsAsObject(answer.body)
   const atEnd = isJudgedByItsEnds ? usageAtEnd(answer.body) : undefined
   usage.reportedUsage = reportedUsage(atEnd ?? parseResponse(answer.body)['usage'])

@@ -3,7 +3,7 @@ import type { ProviderResponse } from '../core/byte-stream.js'
 import type { RequestContext } from '../core/request-context.js'
 import { Endpoint } from '../server/endpoint.decorator.js'
 import { CurrentRequest, type JsonBodyRequest, JsonRequest } from '../server/json-request.js'
-import { MultiImageVideoDto, TextVideoDto } from './video.dto.js'
+import { MultiImageVideoDto, TextVideoDto, withoutImages } from './video.dto.js'
 import {
   MULTI_IMAGE_CREATE,
   MULTI_IMAGE_EVENTS,
@@ -55,7 +55,7 @@ export class MultiImageVideoController {
 
   @Endpoint(MULTI_IMAGE_CREATE)
   create(
-    @JsonRequest(MULTI_IMAGE_CREATE, MultiImageVideoDto, { droppedFields: ['image_list'] })
+    @JsonRequest(MULTI_IMAGE_CREATE, MultiImageVideoDto, { reduced: withoutImages })
     { body, call }: JsonBodyRequest<MultiImageVideoDto>,
     @Headers('idempotency-key') idempotencyKey: string | undefined,
   ): Promise<ProviderResponse> {

@@ -217,6 +217,10 @@ export class MultiImageVideoDto implements VideoFields {
   readonly external_task_id?: string | null
 }
 
+/** What is read after the check: of the images only the bytes stay in memory. */
+export const withoutImages = (fields: MultiImageVideoDto): MultiImageVideoDto =>
+  Object.assign({}, fields, { image_list: [] })
+
 /** Specification: Video task (text-to-video); other parameters follow the upstream interface unchanged. */
 export class TextVideoDto implements VideoFields {
   @Field(optional(modelName), { example: 'vidgen-v1-6' })

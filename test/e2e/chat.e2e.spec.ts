@@ -671,13 +671,21 @@ describe('models', () => {
       expect([answer.status, JSON.parse(answer.text)]).toMatchObject([200, { id }])
     })
 
-    it.each(['/v1/models/org', '/v1/models/org/', '/v1/models/org//model', '/v1/models/org%252Fmodel'])(
-      'has no model at %s',
-      async (path) => {
-        const answer = await sendRaw(lab.gateway.url, { method: 'GET', path })
-        expect([answer.status, errorOf(answer)]).toMatchObject([404, { code: 'model_not_found' }])
-      },
-    )
+    it.each([
+      ['/v1/models/org/model/', 'at /v1/models/{model}: paths do not end with a slash.'],
+      ['/v1/models/org//model', 'at /v1/models/{model}: '],
+    ])('is told of a slash too many at %s', async (path, words) => {
+      const answer = await sendRaw(lab.gateway.url, { method: 'GET', path })
+      expect([answer.status, errorOf(answer)]).toMatchObject([
+        404,
+        { code: 'not_found', message: expect.stringContaining(words) },
+      ])
+    })
+
+    it.each(['/v1/models/org', '/v1/models/org%252Fmodel'])('has no model at %s', async (path) => {
+      const answer = await sendRaw(lab.gateway.url, { method: 'GET', path })
+      expect([answer.status, errorOf(answer)]).toMatchObject([404, { code: 'model_not_found' }])
+    })
 
     it('asks no upstream and is closed to strangers', async () => {
       await list(TEST_KEY)

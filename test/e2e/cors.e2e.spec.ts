@@ -65,7 +65,9 @@ describe('a page of another origin', () => {
       return [answer.status, answer.headers.vary]
     }
     expect(await varyOf('/v1/models')).toEqual([200, 'anthropic-version, x-api-key, Origin'])
-    expect(await varyOf('/')).toEqual([200, 'accept, anthropic-version, x-api-key, Origin'])
+    expect(await varyOf('/v1/nothing')).toEqual([404, 'anthropic-version, x-api-key, Origin'])
+    expect(await varyOf('/')).toEqual([200, 'accept, Origin'])
+    expect(await varyOf('/health/live')).toEqual([200, 'Origin'])
   })
 
   it('is told so when it asks for a private address, as browsers do before they let a public page go there', async () => {

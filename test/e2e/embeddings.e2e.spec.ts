@@ -1,4 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
+import { newKey } from '../../src/auth/key-table.js'
+import { Admission } from '../../src/overload/admission.js'
 import { CALLER_FAULTS, CHANNEL_FAULTS, expectRefused, timeAbort, startCall } from '../support/failing-calls.js'
 import { errorOf, sendRaw, TEST_KEY } from '../support/gateway.js'
 import { shareLab } from '../support/lab-lifetime.js'
@@ -78,13 +80,45 @@ describe('embeddings', () => {
     expect(record).toMatchObject({ route: PATH, model: MODEL, outcome: 'ok', cost: String(usage.prompt_tokens) })
   })
 
-  it('are billed by an estimate where the upstream says nothing of their usage', async () => {
+  it.each([
+    ['a text, by its bytes', 'x'.repeat(4000), Math.ceil(embeddingsText('x'.repeat(4000)).length / 4)],
+    ['token ids, by their number', [12_345, 12_346, 12_347], 3],
+    ['lists of token ids', [[1], [12_345, 12_346]], 3],
+  ])('are billed by an estimate where the upstream says nothing of their usage: %s', async (_what, input, tokens) => {
     const headers = { 'content-type': 'application/json' }
     lab.simulator.queueFault({ kind: 'status', status: 200, headers, body: '{"object":"list","data":[]}' })
-    const answer = await embed(lab, 'x'.repeat(4000))
+    const answer = await embed(lab, input)
     const id = String(answer.headers['x-request-id'])
     const record = await recordWhere(lab.gateway, ({ request_id }) => request_id === id)
-    expect(record).toMatchObject({ outcome: 'ok', estimated: { prompt_tokens: expect.any(Number) } })
+    expect(record).toMatchObject({ outcome: 'ok', estimated: { prompt_tokens: tokens }, cost: String(tokens) })
+  })
+
+  it('are billed by figures that stand before megabytes of vectors', async () => {
+    const vector = `[${'0.125,'.repeat(200_000)}0]`
+    const body = `{"model":"m","object":"list","usage":{"prompt_tokens":7,"total_tokens":7},"data":[{"embedding":${vector}}]}`
+    const headers = { 'content-type': 'application/json' }
+    lab.simulator.queueFault({ kind: 'status', status: 200, headers, body })
+    const answer = await embed(lab, 'Hello')
+    expect(answer.text.length).toBe(body.length)
+    const id = String(answer.headers['x-request-id'])
+    const record = await recordWhere(lab.gateway, ({ request_id }) => request_id === id)
+    expect(record).toMatchObject({ reported: { prompt_tokens: 7 }, cost: '7' })
+  })
+
+  it('fit into the limit of their key by what they are, not by how long they are written', async () => {
+    const key = newKey()
+    const limited = { id: 'limited', key, limits: { tokensPerMinute: 1000 } }
+    await withP1Gateway({ keys: [{ id: 'test', key: TEST_KEY }, limited] }, async ({ gateway }) => {
+      const ask = (input: unknown) =>
+        sendRaw(gateway.url, {
+          path: PATH,
+          body: embeddingsText(input, { dimensions: 8 }),
+          headers: { authorization: `Bearer ${key}` },
+        })
+      expect((await ask(Array<number>(900).fill(12_345))).status).toBe(200)
+      const refused = await ask(Array<number>(101).fill(1))
+      expect([refused.status, errorOf(refused).code]).toEqual([429, 'rate_limit_exceeded'])
+    })
   })
 
   describe('are refused before the upstream is called', () => {
@@ -143,6 +177,20 @@ describe('embeddings', () => {
       expect([answer.status, errorOf(answer).code]).toEqual([row.chatStatus, row.code])
     },
   )
+
+  it('hold no more memory than their bytes while the upstream works', async () => {
+    const body = embeddingsText(Array<number>(100_000).fill(7))
+    lab.simulator.queueFault('hang')
+    const arrived = lab.simulator.nextRequest()
+    const leave = startCall(lab.gateway, { path: PATH, body })
+    await arrived
+    const { memory } = lab.gateway.application.get(Admission)
+    expect(memory.bytes).toBeGreaterThanOrEqual(body.length)
+    expect(memory.bytes).toBeLessThan(2 * body.length)
+    const aborted = lab.simulator.nextAbort()
+    leave()
+    await aborted
+  })
 
   it('end their upstream call where the caller leaves', async () => {
     const body = embeddingsText('#hang')

@@ -105,7 +105,7 @@ export interface SessionOptions {
   readonly clientDialect?: RealtimeDialect | undefined
   readonly upstreamDialect?: RealtimeDialect
   /** What the session was opened for, and with which names of models. */
-  readonly opening?: Partial<Pick<SessionContext, 'kind' | 'model' | 'modelMap' | 'transcriptionClass'>>
+  readonly opening?: Partial<Pick<SessionContext, 'kind' | 'model' | 'modelMap' | 'transcriptionModel'>>
   readonly record?: (entry: ResponseUsage) => void
   /** Answering pings, at the far ends. */
   readonly clientPongs?: boolean
@@ -186,7 +186,7 @@ async function openSession(pairs: SocketPairs, options: SessionOptions): Promise
       kind: 'conversation',
       model: 'gpt-realtime',
       modelMap: {},
-      transcriptionClass: () => 'stt-standard',
+      transcriptionModel: () => ({ isServed: true, modelClass: 'stt-standard' }),
       ...options.opening,
       channelId: 'p1-main',
       credentials: SECRET,
@@ -298,7 +298,7 @@ export async function openReservingSession(pairs: SocketPairs): Promise<Reservin
       kind: 'conversation',
       model: 'gpt-realtime',
       modelMap: {},
-      transcriptionClass: () => 'stt-standard',
+      transcriptionModel: () => ({ isServed: true, modelClass: 'stt-standard' }),
       channelId: 'p1-main',
       credentials: SECRET,
       logger: { info: () => undefined, warn: () => undefined },

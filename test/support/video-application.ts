@@ -95,7 +95,7 @@ class StandInRouter extends ProviderRouter {
   }
 
   transcriptionWithoutModel = absent
-  transcriptionClass = absent
+  transcriptionModel = absent
   imageChannels = absent
   responseChannels = absent
   document = absent

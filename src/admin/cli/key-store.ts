@@ -54,7 +54,7 @@ class StoreKeyAdmin implements KeyAdmin {
   ) {}
 
   async create(body: NewKeyFields): Promise<IssuedKeyDto> {
-    const { key, secret } = await this.keys.create(ADMIN, keyFieldsOf(await this.newKeys.assert({ ...body })))
+    const { key, secret } = await this.keys.create(ADMIN, keyFieldsOf(this.newKeys.assert({ ...body })))
     return new IssuedKeyDto(key, Date.now(), secret)
   }
 
@@ -72,7 +72,7 @@ class StoreKeyAdmin implements KeyAdmin {
   }
 
   async change(id: string, body: KeyChangeFields): Promise<KeyDto> {
-    return new KeyDto(await this.keys.change(ADMIN, id, changeOf(await this.changes.assert({ ...body }))), Date.now())
+    return new KeyDto(await this.keys.change(ADMIN, id, changeOf(this.changes.assert({ ...body }))), Date.now())
   }
 
   async revoke(id: string): Promise<KeyDto> {

@@ -24,13 +24,13 @@ export class P1EmbeddingsProvider implements JsonProvider {
     const headers = p1Headers(context, 'application/json', 'application/json')
     const request = { method: 'POST', path: '/v1/embeddings', headers, body: body.edited(edits) } as const
     const response = await sendOpenAIRequest(this.client, request, context)
-    const usage = new RelayedUsage({ estimate: () => estimatedUsage(body.bytes.length) })
-    return await estimatedResponse(response, P1_RESPONSE_HEADERS, usage)
+    const estimate = estimatedUsage(body.bytes.length, body.fields)
+    return await estimatedResponse(response, P1_RESPONSE_HEADERS, new RelayedUsage({ estimate: () => estimate }))
   }
 }
 
 /** Where the upstream says nothing. */
-function estimatedUsage(bodyBytes: number): Usage {
-  const { tokens = 0 } = estimateEmbeddings(bodyBytes)
+function estimatedUsage(bodyBytes: number, fields: object): Usage {
+  const { tokens = 0 } = estimateEmbeddings(bodyBytes, fields)
   return { units: { prompt_tokens: tokens, total_tokens: tokens }, estimated: true }
 }

@@ -1,6 +1,6 @@
 import type { Exchange } from '../server/exchange.js'
 import { type OpenAiFaultOptions, openAiFaults, OpenAiRejection } from '../server/openai-errors.js'
-import { ChatTally, tokenUnits } from '../server/served-usage.js'
+import { chatTally, tokenUnits } from '../server/served-usage.js'
 import { chatChunks, spokenChunks } from './chat-chunks.js'
 import { chatCompletion, chatUsage, decideAnswer, speakAnswer, type SpokenAnswer } from './chat-completion.js'
 import { type ChatRequest, judgeChatRequest } from './chat-request.js'
@@ -43,7 +43,7 @@ async function answer(
     'content-type': 'text/event-stream; charset=utf-8',
     'cache-control': 'no-store',
   }
-  const tally = new ChatTally(Number(chatUsage(request, 0)['prompt_tokens']))
+  const tally = chatTally(Number(chatUsage(request, 0)['prompt_tokens']))
   await exchange.stream(200, headers, frames, openAiFaults(options), tally.note)
   exchange.serve(request.model, tally.units)
 }

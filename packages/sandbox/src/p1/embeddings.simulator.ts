@@ -1,19 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { Exchange } from '../server/exchange.js'
 import { estimateTokens } from '../server/generated-text.js'
-import { type JsonObject, parseJsonObject } from '../server/json-value.js'
-import {
-  type OpenAiFaultOptions,
-  openAiFaults,
-  OpenAiRejection,
-  reject,
-  sendRejection,
-  unknownModel,
-} from '../server/openai-errors.js'
+import type { JsonObject } from '../server/json-value.js'
+import { type OpenAiFaultOptions, reject, unknownModel } from '../server/openai-errors.js'
 import { tokenUnits } from '../server/served-usage.js'
+import { answerJson, pretty } from './json-request.js'
 import { type P1Context, p1Headers } from './p1-context.js'
 
-const BODY_LIMIT_BYTES = 64 * 1024 * 1024
 const MAXIMUM_INPUTS = 2048
 const INPUT_TOKENS = 8192
 const REQUEST_TOKENS = 300_000
@@ -41,26 +34,21 @@ interface EmbeddingsRequest {
 
 /** POST /v1/embeddings. */
 export async function serveEmbeddings(exchange: Exchange, context: P1Context): Promise<void> {
-  const options: OpenAiFaultOptions = { headers: p1Headers(exchange, { tokenLimits: true }), render, lineEnd: '\n' }
-  const bytes = await exchange.readBody(BODY_LIMIT_BYTES)
-  const body = bytes === undefined ? undefined : parseJsonObject(bytes)
-  if (await exchange.answeredByFault(openAiFaults(options), body === undefined ? undefined : textIn(body))) return
-  try {
-    if (bytes === undefined) throw new OpenAiRejection(413, 'Request body too large.', { type: 'server_error' })
-    if (body === undefined) reject('We could not parse the JSON body of your request.')
+  const options: OpenAiFaultOptions = {
+    headers: p1Headers(exchange, { tokenLimits: true }),
+    render: pretty,
+    lineEnd: '\n',
+  }
+  await answerJson(exchange, options, callerText, async (body) => {
     const request = judge(body, context)
     const answer = embeddings(request)
     exchange.serve(request.model, tokenUnits(answer['usage']))
-    await exchange.send(200, { ...options.headers, 'content-type': 'application/json' }, render(answer))
-  } catch (error) {
-    await sendRejection(exchange, error, options)
-  }
+    await exchange.send(200, { ...options.headers, 'content-type': 'application/json' }, pretty(answer))
+  })
 }
 
-const render = (body: object): string => `${JSON.stringify(body, null, 2)}\n`
-
 /** What may ask for a fault. */
-const textIn = ({ input }: JsonObject): string | undefined =>
+const callerText = ({ input }: JsonObject): string | undefined =>
   [input].flat().find((item): item is string => typeof item === 'string')
 
 function judge(body: JsonObject, { acceptUnknownFields }: P1Context): EmbeddingsRequest {

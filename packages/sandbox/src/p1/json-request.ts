@@ -18,10 +18,11 @@ const BODY_LIMIT_BYTES = 64 * 1024 * 1024
 export async function answerJson(
   exchange: Exchange,
   options: OpenAiFaultOptions,
-  callerText: (body: JsonObject) => string,
+  callerText: (body: JsonObject) => string | undefined,
   answer: (body: JsonObject) => Promise<void>,
+  limitBytes = BODY_LIMIT_BYTES,
 ): Promise<void> {
-  const bytes = await exchange.readBody(BODY_LIMIT_BYTES)
+  const bytes = await exchange.readBody(limitBytes)
   const body = bytes === undefined ? undefined : parseJsonObject(bytes)
   const text = body === undefined ? undefined : callerText(body)
   if (await exchange.answeredByFault(openAiFaults(options), text)) return

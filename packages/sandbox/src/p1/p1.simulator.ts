@@ -68,7 +68,8 @@ const ROUTES: readonly { readonly method: string; readonly path: RegExp; readonl
 ]
 
 /**
- * Starts the OpenAI-like upstream P1: chat, responses, embeddings, speech, transcription, translation, the model list and realtime voice under `/v1`.
+ * Starts the OpenAI-like upstream P1: chat, responses, embeddings, speech, transcription, translation, the model list and realtime
+ * voice under `/v1`.
  */
 export async function startP1Simulator(options: P1SimulatorOptions = {}): Promise<P1Simulator> {
   const context: P1Context = {

@@ -85,13 +85,14 @@ describe('a stored response', () => {
 
 describe('a response in the background', () => {
   it('is queued, in progress and completed, and is charged then', async () => {
-    let response = await lab.client.responses.create({ ...good, background: true })
-    const seen = new Set([response.status])
-    while (response.status === 'queued' || response.status === 'in_progress') {
-      response = await lab.client.responses.retrieve(response.id)
-      seen.add(response.status)
-    }
-    expect([...seen]).toEqual(['queued', 'in_progress', 'completed'])
+    const begun = await lab.client.responses.create({ ...good, background: true })
+    expect(begun.status).toBe('queued')
+    const events = await lab.eventsOf(await lab.send(`/${begun.id}?stream=true`))
+    const states = events
+      .map(({ type }) => type)
+      .filter((type) => /^response\.(queued|in_progress|completed)$/.test(type))
+    expect(states).toEqual(['response.queued', 'response.in_progress', 'response.completed'])
+    const response = await lab.client.responses.retrieve(begun.id)
     expect(response).toMatchObject({ background: true, output_text: 'You said: hello there' })
     const units = { promptTokens: response.usage?.input_tokens, completionTokens: 4 }
     expect(lab.simulator.served.answers['gpt-4o-mini']?.at(-1)).toEqual(units)

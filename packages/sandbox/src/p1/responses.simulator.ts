@@ -1,7 +1,7 @@
 import type { Exchange } from '../server/exchange.js'
 import { type JsonObject, objectsOf, textOf } from '../server/json-value.js'
 import { type OpenAiFaultOptions, openAiFaults, OpenAiRejection, reject } from '../server/openai-errors.js'
-import { ResponsesTally, tokenUnits } from '../server/served-usage.js'
+import { responsesTally, tokenUnits } from '../server/served-usage.js'
 import { lastUserText } from './chat-text.js'
 import { answerJson, pretty } from './json-request.js'
 import { type P1Context, p1Headers } from './p1-context.js'
@@ -26,21 +26,23 @@ const callerText = ({ input }: JsonObject): string =>
 export async function serveResponses(exchange: Exchange, context: P1Context): Promise<void> {
   const options = optionsOf(exchange)
   await answerJson(exchange, options, callerText, async (body) => {
-    const request = judgeResponsesRequest(body, context)
-    const id = newId('resp')
-    if (request.background) await answerInBackground(exchange, context, request, options, id)
-    else if (request.stream) await answerInEvents(exchange, context, request, options, id)
-    else await answerWhole(exchange, context, request, options, id)
+    const call: Call = { exchange, context, options, request: judgeResponsesRequest(body, context), id: newId('resp') }
+    if (call.request.background) await answerInBackground(call)
+    else if (call.request.stream) await answerInEvents(call)
+    else await answerWhole(call)
   })
 }
 
-async function answerWhole(
-  exchange: Exchange,
-  context: P1Context,
-  request: ResponsesRequest,
-  options: Options,
-  id: string,
-): Promise<void> {
+/** A request that was judged, and the id of its response. */
+interface Call {
+  readonly exchange: Exchange
+  readonly context: P1Context
+  readonly options: Options
+  readonly request: ResponsesRequest
+  readonly id: string
+}
+
+async function answerWhole({ exchange, context, request, options, id }: Call): Promise<void> {
   if (exchange.takeErrorFrame())
     throw new OpenAiRejection(500, 'The server had an error while processing your request.', { type: 'server_error' })
   const response = [...new ResponseWriter(request, id).events()].find(isLast)?.['response'] as JsonObject
@@ -49,15 +51,9 @@ async function answerWhole(
   await sendJson(exchange, options, response)
 }
 
-async function answerInEvents(
-  exchange: Exchange,
-  context: P1Context,
-  request: ResponsesRequest,
-  options: Options,
-  id: string,
-): Promise<void> {
+async function answerInEvents({ exchange, context, request, options, id }: Call): Promise<void> {
   const writer = new ResponseWriter(request, id)
-  const tally = new ResponsesTally(request.inputTokens)
+  const tally = responsesTally(request.inputTokens)
   const frames = function* (): Generator<string> {
     for (const event of writer.events()) {
       // Kept before it is sent: a client may continue as soon as it has read the end.
@@ -73,13 +69,7 @@ async function answerInEvents(
   exchange.serve(request.model, tally.units)
 }
 
-async function answerInBackground(
-  exchange: Exchange,
-  context: P1Context,
-  request: ResponsesRequest,
-  options: Options,
-  id: string,
-): Promise<void> {
+async function answerInBackground({ exchange, context, request, options, id }: Call): Promise<void> {
   const events = [...new ResponseWriter(request, id).events()]
   const failure = new ResponseWriter(request, id).failure()
   const made = exchange.takeErrorFrame() ? [...events.slice(0, EVENTS_BEFORE_FAILURE), ...failure] : events

@@ -1,16 +1,11 @@
 import { synthesizeSpeech } from '../audio/speech-synthesizer.js'
 import type { Exchange } from '../server/exchange.js'
 import { estimateTokens, fillerBytes, numberWord } from '../server/generated-text.js'
-import { fieldOf, isObject, type JsonObject, parseJsonObject, textOf } from '../server/json-value.js'
-import {
-  type OpenAiFaultOptions,
-  openAiFaults,
-  OpenAiRejection,
-  reject,
-  sendRejection,
-} from '../server/openai-errors.js'
+import { fieldOf, isObject, type JsonObject, textOf } from '../server/json-value.js'
+import { type OpenAiFaultOptions, openAiFaults, reject } from '../server/openai-errors.js'
 import type { Frame } from '../server/response-stream.js'
 import type { ServedUnits } from '../server/served-usage.js'
+import { answerJson } from './json-request.js'
 import { p1Headers } from './p1-context.js'
 import { type P1Family, speechFamily } from './p1-models.js'
 
@@ -155,20 +150,9 @@ const BYTES_PER_TOKEN = 1600
 export async function serveSpeech(exchange: Exchange): Promise<void> {
   const headers = p1Headers(exchange, { tokenLimits: true })
   const options: OpenAiFaultOptions = { headers, render: (body) => JSON.stringify(body), lineEnd: '\r\n' }
-  const bytes = await exchange.readBody(BODY_LIMIT_BYTES)
-  const body = bytes === undefined ? undefined : parseJsonObject(bytes)
-  const text = body === undefined ? undefined : textOf(body['input'])
-  if (await exchange.answeredByFault(openAiFaults(options), text)) return
-  try {
-    if (bytes === undefined) throw new OpenAiRejection(413, 'Request body too large.', { type: 'server_error' })
-    if (!/^application\/json\s*(;|$)/i.test(exchange.request.headers['content-type'] ?? '')) {
-      reject("This API method only accepts 'application/json' requests.", null, 'unsupported_content_type')
-    }
-    if (body === undefined) reject('We could not parse the JSON body of your request.')
-    await speak(exchange, judgeSpeechRequest(body), options)
-  } catch (error) {
-    await sendRejection(exchange, error, options)
-  }
+  const callerText = ({ input }: JsonObject): string => textOf(input)
+  const answer = (body: JsonObject): Promise<void> => speak(exchange, judgeSpeechRequest(body), options)
+  await answerJson(exchange, options, callerText, answer, BODY_LIMIT_BYTES)
 }
 
 async function speak(exchange: Exchange, request: SpeechRequest, options: OpenAiFaultOptions): Promise<void> {

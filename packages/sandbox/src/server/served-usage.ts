@@ -90,42 +90,45 @@ export interface StreamTally {
   readonly units: ServedUnits
 }
 
-/** Chat: the figures of the last chunk, or the pieces written so far behind what was asked. */
-export class ChatTally implements StreamTally {
+/** What one event says: the figures of the whole, and how many pieces of the answer it holds. */
+type ReadPieces = (event: JsonObject) => { readonly usage: unknown; readonly pieces: number }
+
+/** The figures of the last event, or the pieces written so far behind what was asked. */
+class PieceTally implements StreamTally {
   #pieces = 0
   #units: ServedUnits | undefined
 
-  constructor(private readonly promptTokens: number) {}
-
-  readonly note = (frame: Frame): void => {
-    const chunk = dataOf(frame)
-    if (isObject(chunk?.['usage'])) this.#units = tokenUnits(chunk['usage'])
-    for (const choice of objectsOf(chunk?.['choices'])) if (holdsText(choice['delta'])) this.#pieces += 1
-  }
-
-  get units(): ServedUnits {
-    return this.#units ?? { promptTokens: this.promptTokens, completionTokens: this.#pieces }
-  }
-}
-
-/** Responses: the figures of the last event, or the pieces written so far behind what was asked. */
-export class ResponsesTally implements StreamTally {
-  #pieces = 0
-  #units: ServedUnits | undefined
-
-  constructor(private readonly promptTokens: number) {}
+  constructor(
+    private readonly promptTokens: number,
+    private readonly read: ReadPieces,
+  ) {}
 
   readonly note = (frame: Frame): void => {
     const event = dataOf(frame)
-    const usage = fieldOf(event?.['response'], 'usage')
+    if (event === undefined) return
+    const { usage, pieces } = this.read(event)
     if (isObject(usage)) this.#units = tokenUnits(usage)
-    if (typeof event?.['delta'] === 'string') this.#pieces += 1
+    this.#pieces += pieces
   }
 
   get units(): ServedUnits {
     return this.#units ?? { promptTokens: this.promptTokens, completionTokens: this.#pieces }
   }
 }
+
+/** Chat: pieces of each choice. */
+export const chatTally = (promptTokens: number): StreamTally =>
+  new PieceTally(promptTokens, ({ usage, choices }) => ({
+    usage,
+    pieces: objectsOf(choices).filter((choice) => holdsText(choice['delta'])).length,
+  }))
+
+/** Responses: a piece in each delta. */
+export const responsesTally = (promptTokens: number): StreamTally =>
+  new PieceTally(promptTokens, ({ response, delta }) => ({
+    usage: fieldOf(response, 'usage'),
+    pieces: typeof delta === 'string' ? 1 : 0,
+  }))
 
 /** Messages: the input of the first event, and the totals of the last or the pieces written so far. */
 export class MessagesTally implements StreamTally {
