@@ -214,7 +214,7 @@ export class JsonBody<Fields extends object = Record<string, unknown>> {
   private constructor(
     readonly bytes: Buffer,
     readonly fields: Fields,
-    private readonly scan: JsonScan,
+    private scanned?: JsonScan,
   ) {}
 
   /** Throws `invalid_request` for anything but one well-formed UTF-8 JSON object within the gateway's JSON rules. */
@@ -225,9 +225,14 @@ export class JsonBody<Fields extends object = Record<string, unknown>> {
     return new JsonBody(bytes, parseObject(bytes), scan)
   }
 
+  /** A body that the gateway has written: `text` is the JSON of `fields`. */
+  static written<Written extends object>(text: string, fields: Written): JsonBody<Written> {
+    return new JsonBody(Buffer.from(text), fields)
+  }
+
   /** The same body once its fields have been checked against a DTO. */
   as<Checked extends object>(fields: Checked): JsonBody<Checked> {
-    return new JsonBody(this.bytes, fields, this.scan)
+    return new JsonBody(this.bytes, fields, this.scanned)
   }
 
   /** The caller's bytes with only the named members changed; all other bytes, their order and spelling stay. */
@@ -254,6 +259,11 @@ export class JsonBody<Fields extends object = Record<string, unknown>> {
   textOf(name: string): string | undefined {
     const span = this.scan.members.get(name)
     return span === undefined ? undefined : this.bytes.toString('utf8', span.valueStart, span.valueEnd)
+  }
+
+  /** Of what the gateway has written it is made when it is needed. */
+  private get scan(): JsonScan {
+    return (this.scanned ??= scanJsonObject(this.bytes, 'upstream'))
   }
 }
 

@@ -88,15 +88,15 @@ const BROKEN = -1
 /**
  * The members of the JSON object that these bytes are, in order, repeated keys included. Values are stepped over, not
  * judged: well-formed JSON is split exactly, other bytes give `undefined` or spans a parser would refuse. More than
- * 1,024 members give `undefined`.
+ * `maximum` members give `undefined`.
  */
-export function memberSpans(bytes: Buffer): MemberSpan[] | undefined {
+export function memberSpans(bytes: Buffer, maximum = MAXIMUM_MEMBERS): MemberSpan[] | undefined {
   const members: MemberSpan[] = []
   let position = afterSpace(bytes, 0)
   if (bytes[position] !== OPEN_BRACE) return undefined
   position = afterSpace(bytes, position + 1)
   if (bytes[position] === CLOSE_BRACE) return endsAt(bytes, position) ? members : undefined
-  while (members.length < MAXIMUM_MEMBERS) {
+  while (members.length < maximum) {
     const keyStart = position
     if (bytes[keyStart] !== QUOTE) return undefined
     const keyEnd = closingQuote(bytes, keyStart + 1) + 1
@@ -115,13 +115,13 @@ export function memberSpans(bytes: Buffer): MemberSpan[] | undefined {
 }
 
 /** The elements of the JSON array that these bytes are; `undefined` as above. */
-export function elementSpans(bytes: Buffer): Span[] | undefined {
+export function elementSpans(bytes: Buffer, maximum = MAXIMUM_MEMBERS): Span[] | undefined {
   const elements: Span[] = []
   let position = afterSpace(bytes, 0)
   if (bytes[position] !== OPEN_BRACKET) return undefined
   position = afterSpace(bytes, position + 1)
   if (bytes[position] === CLOSE_BRACKET) return endsAt(bytes, position) ? elements : undefined
-  while (elements.length < MAXIMUM_MEMBERS) {
+  while (elements.length < maximum) {
     const end = afterValue(bytes, position)
     if (end === BROKEN) return undefined
     elements.push({ start: position, end })

@@ -1,24 +1,66 @@
 import { type ByteSink, type ByteSource, collect, ProviderResponse } from '../core/byte-stream.js'
 import { GatewayError } from '../core/errors.js'
 import type { JsonBody } from '../core/json-body.js'
+import { JsonTexts } from '../core/json-text.js'
+import type { MemoryLease } from '../core/quota.js'
 import { FrameAssembler, framesOf, jsonOf } from '../core/sse.js'
 import { isRecord } from '../core/validation-rules.js'
 import { eventResponse, malformedResponse } from '../upstream/upstream-response.js'
+import type { ModelFacts } from './model-facts.js'
+import type { Verdicts } from './verdicts.js'
+
+/** Signs and seals what a client keeps for the gateway, for one owner. */
+export interface Seals {
+  /** A signature of the text. */
+  sign(text: string): string
+  /** Whether a signature is one of the gateway's own. */
+  isOwn(signature: string): boolean
+  /** The text, unreadable for others. */
+  seal(text: string): string
+  /** undefined for what was not sealed here for this owner. */
+  open(sealed: string): string | undefined
+}
+
+/** Remembers what a model thought before it called a tool, for one owner: JSON text of blocks, by the id of the call. */
+export interface Thoughts {
+  remember(toolCallId: string, blocks: string): void
+  recall(toolCallId: string): string | undefined
+}
+
+/** Where a translated request goes, and what its translation may use. */
+export interface TranslationTarget {
+  readonly upstreamModel: string
+  readonly facts: ModelFacts
+  readonly requestId: string
+  readonly seals: Seals
+  /** Absent where nothing is to be remembered. */
+  readonly thoughts?: Thoughts | undefined
+  /** Told of bytes that are held until the request is over. */
+  readonly memory?: Pick<MemoryLease, 'add'> | undefined
+}
 
 /**
- * Translates requests from a client's dialect to an upstream's, and responses back. Pure: it sends
- * nothing and keeps nothing between requests. Not used if both sides have the same dialect: the bytes are relayed.
+ * Translates a request from a client's dialect to an upstream's; what it returns translates the answer back. Pure but for what the
+ * target remembers. Throws `invalid_request` with code `unsupported_value`, naming the client's own field, for values that the
+ * upstream's dialect lacks; what else does not travel as it came is told to `verdicts`.
  */
-export interface Translator<Fields extends object> {
+export type Translator<Fields extends object, UpstreamFields extends object> = (
+  body: JsonBody<Fields>,
+  target: TranslationTarget,
+  verdicts: Verdicts,
+) => Translation<UpstreamFields>
+
+/** One request in another dialect. */
+export interface Translation<UpstreamFields extends object> {
+  /** In the upstream's dialect. */
+  readonly request: JsonBody<UpstreamFields>
   /**
-   * The request in the upstream's dialect. Throws `invalid_request` with code `unsupported_value`, naming the client's own
-   * field, for values that the upstream's dialect lacks.
+   * JSON text of a whole response in the client's dialect; `texts` is the same answer with numbers spelled as they came. Throws
+   * `upstream_failed` if a required member is missing.
    */
-  request(body: JsonBody<Fields>, upstreamModel: string): Buffer
-  /** A whole response in the client's dialect. Throws `upstream_failed` if the upstream's lacks a required member. */
-  response(answer: Readonly<Record<string, unknown>>, fields: Fields): object
-  /** A new translation of one event stream. */
-  events(fields: Fields): EventTranslation
+  response(answer: Readonly<Record<string, unknown>>, texts: JsonTexts): string
+  /** A new translation of the event stream. */
+  events(): EventTranslation
   /** An error with the client's name of its field. */
   error(error: GatewayError): GatewayError
 }
@@ -29,6 +71,8 @@ export interface EventTranslation {
   event(data: Readonly<Record<string, unknown>>): string
   /** Final frames of the client's stream; called once, after the upstream's stream was complete. */
   end(): string
+  /** The frame of a failure after the first frame, in dialects that tell more of it than the error; called at most once. */
+  failure?(error: GatewayError): string
 }
 
 /** Limit of a whole response, which must be read to be translated; a larger one is the upstream's failure. */
@@ -38,30 +82,33 @@ const MAXIMUM_RESPONSE_BYTES = 16 * 1024 * 1024
  * Translates a request, sends it and translates the response. `send` returns the upstream's response in its own dialect, checked
  * for completeness by the relay of that dialect; its usage is kept.
  */
-export async function translated<Fields extends object>(
-  translator: Translator<Fields>,
+export async function translated<Fields extends object, UpstreamFields extends object>(
+  translator: Translator<Fields, UpstreamFields>,
   body: JsonBody<Fields>,
-  upstreamModel: string,
-  send: (request: Buffer) => Promise<ProviderResponse>,
+  target: TranslationTarget,
+  verdicts: Verdicts,
+  send: (request: JsonBody<UpstreamFields>) => Promise<ProviderResponse>,
 ): Promise<ProviderResponse> {
-  const response = await send(translator.request(body, upstreamModel)).catch(failedWith(translator))
+  const translation = translator(body, target, verdicts)
+  const response = await send(translation.request).catch(failedWith(translation))
   return isEventStream(response)
-    ? await translatedStream(response, translator, body.fields)
-    : await translatedWhole(response, translator, body.fields)
+    ? await translatedStream(response, translation)
+    : await translatedWhole(response, translation, target)
 }
 
 const isEventStream = ({ headers }: ProviderResponse): boolean =>
   headers['content-type']?.startsWith('text/event-stream') === true
 
-async function translatedWhole<Fields extends object>(
+async function translatedWhole<UpstreamFields extends object>(
   { status, headers, body, usage }: ProviderResponse,
-  translator: Translator<Fields>,
-  fields: Fields,
+  translation: Translation<UpstreamFields>,
+  { memory }: TranslationTarget,
 ): Promise<ProviderResponse> {
   const bytes = Buffer.isBuffer(body)
     ? body
-    : await collect(body, MAXIMUM_RESPONSE_BYTES, tooLarge).catch(failedWith(translator))
-  const answer = Buffer.from(JSON.stringify(translator.response(parsed(bytes), fields)))
+    : await collect(body, MAXIMUM_RESPONSE_BYTES, tooLarge).catch(failedWith(translation))
+  if (!Buffer.isBuffer(body)) memory?.add(bytes.length)
+  const answer = Buffer.from(translation.response(parsed(bytes), new JsonTexts(bytes)))
   return new ProviderResponse(status, { ...headers, 'content-type': 'application/json' }, answer, usage)
 }
 
@@ -75,38 +122,37 @@ function parsed(bytes: Buffer): Record<string, unknown> {
   throw malformedResponse('The upstream answered with broken JSON.')
 }
 
-async function translatedStream<Fields extends object>(
+async function translatedStream<UpstreamFields extends object>(
   { status, headers, body, usage }: ProviderResponse,
-  translator: Translator<Fields>,
-  fields: Fields,
+  translation: Translation<UpstreamFields>,
 ): Promise<ProviderResponse> {
   if (Buffer.isBuffer(body)) throw malformedResponse('The upstream answered with an event stream that had ended.')
-  const events = new TranslatedEvents(body, begun(translator, fields, body), (error) =>
-    translatedError(translator, error),
-  )
+  const events = new TranslatedEvents(body, begun(translation, body), (error) => translatedError(translation, error))
   return await eventResponse(status, headers, events, usage)
 }
 
 /** An upstream whose stream cannot be translated is aborted. */
-function begun<Fields extends object>(translator: Translator<Fields>, fields: Fields, body: ByteSource) {
+function begun(translation: AnyTranslation, body: ByteSource): EventTranslation {
   try {
-    return translator.events(fields)
+    return translation.events()
   } catch (error) {
     body.cancel()
     throw error
   }
 }
 
+type AnyTranslation = Pick<Translation<object>, 'events' | 'error'>
+
 /** The upstream's error body is in its own dialect: the client gets a rendered error instead. */
-function translatedError<Fields extends object>(translator: Translator<Fields>, error: GatewayError): GatewayError {
+function translatedError(translation: AnyTranslation, error: GatewayError): GatewayError {
   const kept = Object.entries(error.details).filter(([name]) => name !== 'relayed' && name !== 'frame')
-  return translator.error(new GatewayError(error.kind, error.message, Object.fromEntries(kept)))
+  return translation.error(new GatewayError(error.kind, error.message, Object.fromEntries(kept)))
 }
 
 const failedWith =
-  <Fields extends object>(translator: Translator<Fields>) =>
+  (translation: AnyTranslation) =>
   (error: unknown): never => {
-    throw error instanceof GatewayError ? translatedError(translator, error) : error
+    throw error instanceof GatewayError ? translatedError(translation, error) : error
   }
 
 const tooLarge = (): GatewayError => malformedResponse('The upstream answered with more than can be translated.')
@@ -155,7 +201,7 @@ class TranslatedEvents implements ByteSource, ByteSink {
   fail(error: GatewayError): void {
     if (this.isOver) return
     this.isOver = true
-    this.sink.fail(this.errorOf(error))
+    this.sink.fail(this.shown(this.errorOf(error)))
   }
 
   private framesFor(frame: Buffer): string {
@@ -177,8 +223,14 @@ class TranslatedEvents implements ByteSource, ByteSink {
     if (failure === undefined) return true
     this.isOver = true
     this.source.cancel()
-    this.sink.fail(failure)
+    this.sink.fail(this.shown(failure))
     return false
+  }
+
+  /** With the frame that the client's dialect has for it. */
+  private shown(error: GatewayError): GatewayError {
+    const frame = this.translation.failure?.(error)
+    return frame === undefined ? error : new GatewayError(error.kind, error.message, { ...error.details, frame })
   }
 }
 

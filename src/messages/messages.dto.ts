@@ -13,8 +13,8 @@ import {
   required,
   text,
 } from '../core/validation-rules.js'
+import type { MessagesFields } from '../dialects/messages-wire.js'
 import { ESTIMATED_FIELDS } from '../limits/estimate-usage.js'
-import type { MessagesFields } from '../providers/contract.js'
 
 /** The headers of the messages dialect that travel on, and the query with which its clients ask for beta features. */
 export interface MessagesHeaders {

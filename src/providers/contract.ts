@@ -7,6 +7,7 @@ import type { JsonBody, ModelFields } from '../core/json-body.js'
 import type { MemoryLease } from '../core/quota.js'
 import type { AttemptRecord } from '../core/request-context.js'
 import type { MultipartField, SpooledFile, UploadedFile } from '../core/spooled-file.js'
+import type { MessagesFields } from '../dialects/messages-wire.js'
 import type { ResponsesCall, ResponsesFields } from '../dialects/openai-responses.js'
 import type { ChatFields } from '../dialects/openai-wire.js'
 import type { RealtimeDialect, SessionKind } from '../dialects/realtime/dialect.js'
@@ -72,13 +73,6 @@ export interface ImageProvider {
   fetch(id: string, context: AttemptContext): Promise<UpstreamImageTask | undefined>
   /** The task object, with the seed in `properties.seed` where the upstream answers with the seed alone. */
   seed(id: string, context: AttemptContext): Promise<UpstreamImageTask | undefined>
-}
-
-export interface MessagesFields {
-  readonly model: string
-  readonly messages: readonly unknown[]
-  readonly max_tokens?: number | null
-  readonly stream?: boolean | null
 }
 
 /** A messages-style request with the headers of its dialect that may travel on. */

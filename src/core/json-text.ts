@@ -1,0 +1,58 @@
+import { randomBytes } from 'node:crypto'
+import { elementSpans, memberSpans, stringAt } from './json-spans.js'
+
+/** Drawn anew by every process, so that no text of a caller or an upstream can hold it. */
+const MARK = `json:${randomBytes(12).toString('hex')}:`
+const MARKED = new RegExp(`"${MARK}(?:[^"\\\\]|\\\\.)*"`, 'g')
+
+/** JSON that stands in a value as it was spelled: numbers of any length, and keys in their order. */
+export class JsonText {
+  constructor(readonly text: string) {}
+
+  toJSON(): string {
+    return MARK + this.text
+  }
+}
+
+/** As `JSON.stringify`, with each `JsonText` in it as it is. */
+export const jsonTextOf = (value: unknown): string =>
+  JSON.stringify(value).replace(MARKED, (literal) => String(JSON.parse(literal)).slice(MARK.length))
+
+/**
+ * The text of the values within some JSON bytes, found by their paths; the members and elements on the way are looked up once. The
+ * bytes are known to be JSON.
+ */
+export class JsonTexts {
+  private names: ReadonlyMap<string, JsonTexts> | undefined
+  private elements: readonly JsonTexts[] | undefined
+
+  constructor(private readonly bytes: Buffer) {}
+
+  /** undefined where there is no such value. */
+  at(...path: readonly (string | number)[]): JsonTexts | undefined {
+    let found: JsonTexts | undefined = this
+    for (const step of path) found = typeof step === 'number' ? found?.element(step) : found?.member(step)
+    return found
+  }
+
+  get text(): JsonText {
+    return new JsonText(this.bytes.toString())
+  }
+
+  private member(name: string): JsonTexts | undefined {
+    this.names ??= new Map(
+      (memberSpans(this.bytes, Infinity) ?? []).map(({ keyStart, keyEnd, valueStart, valueEnd }) => [
+        stringAt(this.bytes, keyStart, keyEnd) ?? '',
+        new JsonTexts(this.bytes.subarray(valueStart, valueEnd)),
+      ]),
+    )
+    return this.names.get(name)
+  }
+
+  private element(index: number): JsonTexts | undefined {
+    this.elements ??= (elementSpans(this.bytes, Infinity) ?? []).map(
+      ({ start, end }) => new JsonTexts(this.bytes.subarray(start, end)),
+    )
+    return this.elements[index]
+  }
+}

@@ -1,0 +1,85 @@
+import { isRecord } from '../../core/validation-rules.js'
+
+type Figures = Readonly<Record<string, unknown>>
+
+const count = (value: unknown): number | undefined =>
+  typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined
+
+const figuresIn = (value: unknown): Figures => (isRecord(value) ? value : {})
+
+/**
+ * Tokens of an answer under one name each, whatever dialect said them. `input` holds what was read from and written to the cache, as
+ * chat and responses count; messages count these beside it.
+ */
+export interface TokenFigures {
+  readonly input: number
+  readonly cacheRead: number
+  readonly cacheWrite: number
+  readonly output: number
+  /** Contained in `output`; undefined = not told. */
+  readonly reasoning: number | undefined
+}
+
+/** Reads the usage object of a messages answer. */
+export function figuresOfMessages(usage: unknown): TokenFigures {
+  const figures = figuresIn(usage)
+  const cacheRead = count(figures['cache_read_input_tokens']) ?? 0
+  const cacheWrite = count(figures['cache_creation_input_tokens']) ?? 0
+  return {
+    input: (count(figures['input_tokens']) ?? 0) + cacheRead + cacheWrite,
+    cacheRead,
+    cacheWrite,
+    output: count(figures['output_tokens']) ?? 0,
+    reasoning: count(figuresIn(figures['output_tokens_details'])['thinking_tokens']),
+  }
+}
+
+/** Reads the usage object of a chat completion. */
+export function figuresOfChat(usage: unknown): TokenFigures {
+  const figures = figuresIn(usage)
+  const prompt = figuresIn(figures['prompt_tokens_details'])
+  return {
+    input: count(figures['prompt_tokens']) ?? 0,
+    cacheRead: count(prompt['cached_tokens']) ?? 0,
+    cacheWrite: count(prompt['cache_write_tokens']) ?? 0,
+    output: count(figures['completion_tokens']) ?? 0,
+    reasoning: count(figuresIn(figures['completion_tokens_details'])['reasoning_tokens']),
+  }
+}
+
+/** The usage object of a chat completion. */
+export const chatUsage = ({ input, cacheRead, cacheWrite, output, reasoning }: TokenFigures): object => ({
+  prompt_tokens: input,
+  completion_tokens: output,
+  total_tokens: input + output,
+  prompt_tokens_details: { cached_tokens: cacheRead, cache_write_tokens: cacheWrite, audio_tokens: 0 },
+  completion_tokens_details: {
+    reasoning_tokens: reasoning ?? 0,
+    audio_tokens: 0,
+    accepted_prediction_tokens: 0,
+    rejected_prediction_tokens: 0,
+  },
+})
+
+/** The usage object of a response. */
+export const responseUsage = ({ input, cacheRead, cacheWrite, output, reasoning }: TokenFigures): object => ({
+  input_tokens: input,
+  input_tokens_details: { cached_tokens: cacheRead, cache_write_tokens: cacheWrite },
+  output_tokens: output,
+  output_tokens_details: { reasoning_tokens: reasoning ?? 0 },
+  total_tokens: input + output,
+})
+
+/** The usage object of a message, every member of the type present. */
+export const messagesUsage = ({ input, cacheRead, cacheWrite, output, reasoning }: TokenFigures): object => ({
+  input_tokens: Math.max(0, input - cacheRead - cacheWrite),
+  cache_creation_input_tokens: cacheWrite,
+  cache_read_input_tokens: cacheRead,
+  cache_creation: null,
+  output_tokens: output,
+  output_tokens_details: reasoning === undefined ? null : { thinking_tokens: reasoning },
+  inference_geo: null,
+  server_tool_use: null,
+  service_tier: null,
+  speed: null,
+})

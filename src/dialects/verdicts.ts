@@ -1,0 +1,82 @@
+import { GatewayError } from '../core/errors.js'
+
+/** The dialects of models that write. */
+export const WRITING_DIALECTS = ['chat', 'messages', 'responses'] as const
+export type WritingDialect = (typeof WRITING_DIALECTS)[number]
+
+/** A client's dialect over an upstream's. */
+export interface DialectPair {
+  readonly client: WritingDialect
+  readonly upstream: WritingDialect
+}
+
+/** Verdicts of one kind are shown up to this length. */
+const SHOWN_BYTES = 512
+const MORE = ',...'
+
+/** Names of callers may hold anything. */
+const UNPRINTABLE = /[^\x21-\x2b\x2d-\x7e]/g
+
+/**
+ * What became of a request in another dialect (docs/decisions/0041). What has the same meaning there is not mentioned; what keeps
+ * its meaning in another form or number is approximated; hints without which the answer means the same are dropped; everything else is
+ * refused before an upstream is called. A strict caller gets the refusal in all three cases. Paths are those of the caller's fields.
+ */
+export class Verdicts {
+  private readonly approximatedPaths = new Set<string>()
+  private readonly droppedPaths = new Set<string>()
+
+  constructor(
+    readonly pair: DialectPair,
+    private readonly isStrict: boolean,
+  ) {}
+
+  /** As `a over b`. */
+  get dialects(): string {
+    return `${this.pair.client} over ${this.pair.upstream}`
+  }
+
+  /** Paths, comma-separated; undefined = none. */
+  get approximated(): string | undefined {
+    return shown(this.approximatedPaths)
+  }
+
+  get dropped(): string | undefined {
+    return shown(this.droppedPaths)
+  }
+
+  /** The meaning is kept, the form or the number differs. */
+  approximate(path: string): void {
+    if (this.isStrict) throw this.refusal(path, `only approximately. ${LENIENT}`)
+    this.approximatedPaths.add(path)
+  }
+
+  /** Without this hint the answer means the same and costs about the same. */
+  drop(path: string): void {
+    if (this.isStrict) throw this.refusal(path, `not at all. ${LENIENT}`)
+    this.droppedPaths.add(path)
+  }
+
+  /** It would change what is answered, paid, stored or allowed. `wayOut`: a sentence on what the caller can do. */
+  refuse(path: string, wayOut: string): never {
+    throw this.refusal(path, `not at all. ${wayOut}`)
+  }
+
+  private refusal(path: string, outcome: string): GatewayError {
+    const { client, upstream } = this.pair
+    return new GatewayError(
+      'invalid_request',
+      `Unsupported value: '${path}'. The model is served over its upstream's ${upstream} dialect, to which this field of ${client} ` +
+        `translates ${outcome}`,
+      { param: path, code: 'unsupported_value' },
+    )
+  }
+}
+
+const LENIENT = 'Leave it out, or send the request without x-gateway-translation: strict.'
+
+function shown(paths: ReadonlySet<string>): string | undefined {
+  if (paths.size === 0) return undefined
+  const text = [...paths].map((path) => path.replace(UNPRINTABLE, '?')).join(',')
+  return text.length <= SHOWN_BYTES ? text : text.slice(0, SHOWN_BYTES - MORE.length) + MORE
+}
