@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { isMap } from './faults.js'
-import { MODEL_CLASS_NAMES } from './model-classes.js'
+import { MODEL_CLASS_NAMES, WRITING_DIALECTS } from './model-classes.js'
 import {
   address,
   boolean,
@@ -100,6 +100,11 @@ const COMMON = {
   modelMap: mapOf(modelName).meta({ type: 'map of names' }).prefault({}).describe("Model → the upstream's name of it"),
   priority: integer({ min: 0 }).default(0).describe('Lower is tried first'),
   weight: positiveNumber.default(1).describe('Relative share of requests within one priority'),
+  translate: oneOf(['never', 'only_these', 'always'])
+    .exactOptional()
+    .describe(
+      'Instead of `dialects.translate` for this channel; `only_these` = models with `dialects` in their row. See [dialects.md](dialects.md)',
+    ),
   timeouts: timeoutOverrides.prefault({}).describe('Overrides of `timeouts` for this channel; see [above](#timeouts)'),
 }
 
@@ -125,6 +130,7 @@ const channelVariant = (
       modelMap: COMMON.modelMap,
       priority: COMMON.priority,
       weight: COMMON.weight,
+      translate: COMMON.translate,
       options: optionsSchema.prefault({}).meta({ type: 'map', description: 'By provider; p4 and m1 have none' }),
       timeouts: COMMON.timeouts,
     },
@@ -167,6 +173,35 @@ export interface ChannelConfig extends Omit<ChannelEntry, 'timeouts'> {
   readonly timeouts: UpstreamTimeouts
 }
 
+/** What the translation to the dialect of a model's upstream depends on; absent = the built-in catalogue's, or the default. */
+const modelFacts = settings({
+  thinking: oneOf(['none', 'budget', 'adaptive'])
+    .exactOptional()
+    .describe('How it is asked to think: not at all, by a budget of tokens, or by an effort. Default `none`'),
+  sampling: boolean.exactOptional().describe('Whether it takes temperature, top_p and top_k. Default true'),
+  maxTokensField: oneOf(['max_completion_tokens', 'max_tokens'])
+    .exactOptional()
+    .describe('In which field a chat upstream takes the maximum. Default `max_completion_tokens`'),
+  systemRole: oneOf(['system', 'developer', 'none'])
+    .exactOptional()
+    .describe(
+      'The role of instructions within a conversation; `none` = only before it, in chat as `system`. Default `none`',
+    ),
+  maxOutputTokens: integer({ min: 1, max: 10_000_000 })
+    .exactOptional()
+    .describe("Sent where the client's dialect needs no maximum and the upstream's does. Default 8192"),
+  vision: boolean.exactOptional().describe('Whether it takes pictures. Default true'),
+  files: boolean.exactOptional().describe('Whether it takes files. Default true'),
+  reasoningField: oneOf(['reasoning_content', 'reasoning'])
+    .exactOptional()
+    .describe('In which a chat upstream wants back what it thought in this turn; absent = in none'),
+  promptCacheBreakpoints: boolean
+    .exactOptional()
+    .describe('Whether a chat upstream takes `prompt_cache_breakpoint`. Default false'),
+})
+
+export type ModelFactsSection = DeepReadonly<z.output<typeof modelFacts>>
+
 const modelRow = (providers: readonly ProviderSettings[]) =>
   settings({
     id: modelName.describe("The model's whole name, without `*`"),
@@ -179,6 +214,15 @@ const modelRow = (providers: readonly ProviderSettings[]) =>
     reasons: boolean
       .exactOptional()
       .describe('Whether it thinks without showing it; absent = learned. See [limits](limits.md#client-disconnects)'),
+    dialects: z
+      .array(oneOf(WRITING_DIALECTS))
+      .refine(isNonEmpty, 'must name at least one dialect')
+      .meta({ type: 'list of dialects' })
+      .exactOptional()
+      .describe(
+        'What its upstream speaks itself, of `chat`, `messages` and `responses`; absent = by class. The others are translated. See [dialects.md](dialects.md)',
+      ),
+    facts: modelFacts.exactOptional().describe('What translations to its dialect depend on'),
     createdAt: day
       .exactOptional()
       .describe('The day on which it was published, for `GET /v1/models`; absent = not known'),

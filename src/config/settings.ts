@@ -274,6 +274,28 @@ const observability = settings({
     .describe('Sampled share of the traces that begin here; with `traceparent` a caller with a key decides'),
 })
 
+/** Any model behind any dialect (docs/dialects.md). */
+const dialects = settings({
+  translate: oneOf(['off', 'on'])
+    .default('off')
+    .describe(
+      'Whether chat, messages and responses requests are translated for models whose upstreams do not speak these dialects; `off` = such models are unknown there',
+    ),
+  rememberThinking: boolean
+    .default(true)
+    .describe(
+      'What a model thought before it called tools is remembered for an hour, for clients that do not send it back',
+    ),
+  secret: z
+    .string()
+    .min(32, 'must have at least 32 characters')
+    .meta({ type: 'text of at least 32 characters', secret: true })
+    .exactOptional()
+    .describe(
+      'Seals what clients keep for the gateway, such as encrypted reasoning; the same for all replicas. Absent = drawn by each process at its start',
+    ),
+})
+
 /** Everything the configuration file may hold, with every default (docs/operations.md, configuration contract). */
 export const configSchema = (providers: readonly ProviderSettings[], production = false) =>
   settings({
@@ -283,6 +305,7 @@ export const configSchema = (providers: readonly ProviderSettings[], production 
     auth: auth.prefault({}),
     channels: channels(providers),
     models: models(providers),
+    dialects: dialects.prefault({}),
     breaker: breaker.prefault({}),
     admission: admission.prefault({}),
     ssrf: ssrf(production).prefault({}),

@@ -91,6 +91,15 @@ export class ExchangeRecord {
   upstreamRequestId: string | undefined = undefined
 }
 
+/** What became of a request that was translated to the dialect of its upstream. */
+export interface TranslationRecord {
+  /** As `chat over messages`. */
+  readonly dialects: string
+  /** Paths of the caller's fields, comma-separated; absent = none. */
+  readonly approximated: string | undefined
+  readonly dropped: string | undefined
+}
+
 /**
  * One attempt of a request on one channel: its own record, which becomes a part of the request's. Times on the performance
  * clock.
@@ -103,6 +112,8 @@ export class AttemptRecord extends ExchangeRecord {
   spanId: string | undefined = undefined
   /** What the upstream has worked already while it has not answered yet: a caller who leaves then has used it. */
   usage: UsageReader | undefined = undefined
+  /** Absent where the upstream speaks the caller's dialect. */
+  translation: TranslationRecord | undefined = undefined
 
   constructor(
     readonly channelId: string,
@@ -143,6 +154,11 @@ export class RequestLog {
   /** Where an exchange that belongs to no channel tells what became of it. */
   beginFetch(): ExchangeRecord {
     return (this.fetched ??= new ExchangeRecord())
+  }
+
+  /** Of the last attempt. */
+  get translation(): TranslationRecord | undefined {
+    return this.attempts.at(-1)?.translation
   }
 
   /** Spent with upstreams, over all attempts. */
@@ -242,6 +258,9 @@ export class RequestContext {
 
   /** Whether its answer says who gave it. */
   isExplained = false
+
+  /** The caller takes no translation that approximates or drops anything. */
+  isStrict = false
 
   /** What it may hold in memory; absent for work of the gateway's own. */
   memory: MemoryLease | undefined = undefined

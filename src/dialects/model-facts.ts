@@ -25,7 +25,7 @@ const UNKNOWN: ModelFacts = {
   thinking: 'none',
   sampling: true,
   maxTokensField: 'max_completion_tokens',
-  systemRole: 'system',
+  systemRole: 'none',
   maxOutputTokens: 8192,
   vision: true,
   files: true,

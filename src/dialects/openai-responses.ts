@@ -81,6 +81,13 @@ function textTokensIn(value: unknown): number {
 const TOKENS_PER_ITEM = 4
 const TOKENS_OF_RESPONSE_HEAD = 3
 
+/** Estimated tokens of a request: texts, tools, pictures, and a constant for each item and for the answer's head. */
+export function estimateResponseInput({ input, instructions, tools }: ResponsesFields): number {
+  const text = textTokensIn(instructions) + textTokensIn(input) + (tools == null ? 0 : tokensOf(JSON.stringify(tools)))
+  const items = Array.isArray(input) ? input.length : 1
+  return TOKENS_OF_RESPONSE_HEAD + text + mediaTokensIn(input) + items * TOKENS_PER_ITEM
+}
+
 /**
  * Of a request whose upstream has said nothing of its usage, or not yet. What the upstream keeps of a conversation is not seen, and
  * so not counted. Nothing is read before the figures are needed.
@@ -93,11 +100,7 @@ class ResponseEstimate implements UsageEstimator {
   ) {}
 
   estimate(): Usage {
-    const { input, instructions, tools } = this.request
-    const text =
-      textTokensIn(instructions) + textTokensIn(input) + (tools == null ? 0 : tokensOf(JSON.stringify(tools)))
-    const items = Array.isArray(input) ? input.length : 1
-    const prompt = TOKENS_OF_RESPONSE_HEAD + text + mediaTokensIn(input) + items * TOKENS_PER_ITEM
+    const prompt = estimateResponseInput(this.request)
     if (this.output === undefined) return { units: { input_tokens: prompt }, estimated: true }
     const output = this.output.count
     return { units: { input_tokens: prompt, output_tokens: output, total_tokens: prompt + output }, estimated: true }

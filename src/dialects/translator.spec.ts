@@ -2,29 +2,58 @@ import { describe, expect, it } from '@jest/globals'
 import { type ByteSink, type ByteSource, ProviderResponse } from '../core/byte-stream.js'
 import { GatewayError } from '../core/errors.js'
 import { JsonBody, type ModelFields } from '../core/json-body.js'
+import { jsonTextOf } from '../core/json-text.js'
 import { RelayedUsage } from '../core/usage.js'
-import { translated, type Translator } from './translator.js'
+import { factsOf } from './model-facts.js'
+import { OwnerSeals } from './translations/seals.js'
+import {
+  type EventTranslation,
+  translated,
+  type Translation,
+  type TranslationTarget,
+  type Translator,
+} from './translator.js'
+import { Verdicts } from './verdicts.js'
 
 /** From a client that says `{say}` to an upstream that shouts `{SHOUT}`. */
-const SHOUTING: Translator<ModelFields> = {
-  request: (body, upstreamModel) => Buffer.from(JSON.stringify({ MODEL: upstreamModel, SHOUT: body.textOf('say') })),
-  response: ({ SHOUT }, { model }) => {
-    if (typeof SHOUT !== 'string') throw new GatewayError('upstream_failed', 'Nothing was shouted.')
-    return { model, said: SHOUT.toLowerCase() }
-  },
-  events: () => ({
-    event: ({ SHOUT }) => {
-      if (SHOUT === undefined) throw new TypeError('no word')
-      return SHOUT === '' ? '' : `data: ${JSON.stringify({ said: SHOUT })}\n\n`
+const shouting: Translator<ModelFields, ModelFields> = (body, { upstreamModel }) => {
+  const { model } = body.fields
+  const text = JSON.stringify({ MODEL: upstreamModel, SHOUT: body.textOf('say') })
+  return {
+    request: JsonBody.written(text, { model: upstreamModel }),
+    response: ({ SHOUT }, texts) => {
+      if (typeof SHOUT !== 'string') throw new GatewayError('upstream_failed', 'Nothing was shouted.')
+      return jsonTextOf({ model, said: SHOUT.toLowerCase(), times: texts.at('TIMES')?.text })
     },
-    end: () => 'data: [DONE]\n\n',
-  }),
-  // The path of the client's field for that of the upstream's.
-  error: ({ kind, message, details }) =>
-    new GatewayError(kind, message, { ...details, param: `${details.param ?? ''}.say` }),
+    events: () => ({
+      event: ({ SHOUT: word }) => {
+        if (word === undefined) throw new TypeError('no word')
+        return word === '' ? '' : `data: ${JSON.stringify({ said: word })}\n\n`
+      },
+      end: () => 'data: [DONE]\n\n',
+    }),
+    // The path of the client's field for that of the upstream's.
+    error: ({ kind, message, details }) =>
+      new GatewayError(kind, message, { ...details, param: `${details.param ?? ''}.say` }),
+  }
 }
 
 const BODY = JsonBody.parse(Buffer.from('{"model":"quiet","say":1.0}')).as<ModelFields>({ model: 'quiet' })
+
+const TARGET: TranslationTarget = {
+  upstreamModel: 'LOUD',
+  facts: factsOf(undefined),
+  requestId: 'req_1',
+  seals: new OwnerSeals(Buffer.from('secret'), 'owner'),
+}
+
+const shout = (): Translation<ModelFields> =>
+  shouting(BODY, TARGET, new Verdicts({ client: 'chat', upstream: 'messages' }, false))
+
+const sent = (
+  send: (request: JsonBody<ModelFields>) => Promise<ProviderResponse>,
+  translation = shout(),
+): Promise<ProviderResponse> => translated(translation, undefined, send)
 
 /** A body that is delivered as the test says, and remembers what was asked of it. */
 class PlayedSource implements ByteSource {
@@ -72,14 +101,12 @@ const EVENTS = { 'content-type': 'text/event-stream; charset=utf-8', 'x-upstream
 const usage = new RelayedUsage()
 
 const whole = (text: string): Promise<ProviderResponse> =>
-  translated(SHOUTING, BODY, 'LOUD', () =>
+  sent(() =>
     Promise.resolve(new ProviderResponse(200, { 'content-type': 'application/json' }, Buffer.from(text), usage)),
   )
 
 async function stream(source: PlayedSource): Promise<{ response: ProviderResponse; received: Received }> {
-  const response = await translated(SHOUTING, BODY, 'LOUD', () =>
-    Promise.resolve(new ProviderResponse(200, EVENTS, source, usage, 'frame')),
-  )
+  const response = await sent(() => Promise.resolve(new ProviderResponse(200, EVENTS, source, usage, 'frame')))
   const received = new Received()
   if (Buffer.isBuffer(response.body)) throw new Error('no stream')
   response.body.start(received)
@@ -93,26 +120,13 @@ const chunk = (sink: ByteSink, text: string): void => {
 
 describe('A translated request', () => {
   it('reaches the upstream in its dialect, under its name for the model, with numbers spelled as they were', async () => {
-    let sent = ''
-    const refused = translated(SHOUTING, BODY, 'LOUD', (request) => {
-      sent = request.toString()
+    let text = ''
+    const refused = sent((request) => {
+      text = request.bytes.toString()
       return Promise.reject(new GatewayError('invalid_request', 'No.'))
     })
     await expect(refused).rejects.toThrow('No.')
-    expect(sent).toBe('{"MODEL":"LOUD","SHOUT":"1.0"}')
-  })
-
-  it('is not sent when the translator refuses it', async () => {
-    const refusing = {
-      ...SHOUTING,
-      request: () => {
-        throw new GatewayError('invalid_request', 'Cannot be shouted.', { code: 'unsupported_value', param: 'say' })
-      },
-    }
-    const send = (): never => {
-      throw new Error('sent')
-    }
-    await expect(translated(refusing, BODY, 'LOUD', send)).rejects.toThrow('Cannot be shouted.')
+    expect(text).toBe('{"MODEL":"LOUD","SHOUT":"1.0"}')
   })
 
   it("that fails upstream is the client's error: its field is translated, the upstream's own body is left out", async () => {
@@ -121,7 +135,7 @@ describe('A translated request', () => {
       relayed: { status: 400, body: '{"ERROR":1}' },
       attempt: { phase: 'answered' },
     })
-    const error = await translated(SHOUTING, BODY, 'LOUD', () => Promise.reject(failure)).catch((e: unknown) => e)
+    const error = await sent(() => Promise.reject(failure)).catch((e: unknown) => e)
     expect(error).toMatchObject({
       kind: 'invalid_request',
       details: { param: 'SHOUT.say', attempt: { phase: 'answered' } },
@@ -132,8 +146,8 @@ describe('A translated request', () => {
 
 describe('A whole answer', () => {
   it("is in the client's dialect, with the usage of the upstream", async () => {
-    const answer = await whole('{"SHOUT":"HELLO"}')
-    expect(answer.body).toEqual(Buffer.from('{"model":"quiet","said":"hello"}'))
+    const answer = await whole('{"SHOUT":"HELLO","TIMES":1e400}')
+    expect(String(answer.body)).toBe('{"model":"quiet","said":"hello","times":1e400}')
     expect(answer.headers['content-type']).toBe('application/json')
     expect(answer.usage).toBe(usage)
   })
@@ -144,9 +158,7 @@ describe('A whole answer', () => {
       chunk(sink, '"HI"}')
       sink.end()
     })
-    const answer = await translated(SHOUTING, BODY, 'LOUD', () =>
-      Promise.resolve(new ProviderResponse(200, {}, source)),
-    )
+    const answer = await sent(() => Promise.resolve(new ProviderResponse(200, {}, source)))
     expect(answer.body).toEqual(Buffer.from('{"model":"quiet","said":"hi"}'))
   })
 
@@ -164,7 +176,7 @@ describe('A whole answer', () => {
       chunk(sink, '{"SHOUT":')
       sink.fail(new GatewayError('upstream_failed', 'Cut.', { param: 'SHOUT', frame: 'data: {"ERROR":1}\n\n' }))
     })
-    const answer = translated(SHOUTING, BODY, 'LOUD', () => Promise.resolve(new ProviderResponse(200, {}, source)))
+    const answer = sent(() => Promise.resolve(new ProviderResponse(200, {}, source)))
     await expect(answer).rejects.toMatchObject({ message: 'Cut.', details: { param: 'SHOUT.say' } })
   })
 
@@ -172,7 +184,7 @@ describe('A whole answer', () => {
     const source = new PlayedSource((sink) => {
       for (let piece = 0; piece < 18; piece++) sink.data(Buffer.alloc(1024 * 1024, 0x20))
     })
-    const answer = translated(SHOUTING, BODY, 'LOUD', () => Promise.resolve(new ProviderResponse(200, {}, source)))
+    const answer = sent(() => Promise.resolve(new ProviderResponse(200, {}, source)))
     await expect(answer).rejects.toMatchObject({ kind: 'upstream_failed' })
     expect(source.asked).toContain('cancel')
   })
@@ -195,13 +207,13 @@ describe('A translated stream', () => {
 
   it("that cannot be begun ends the upstream's work", async () => {
     const source = new PlayedSource(() => undefined)
-    const unable: Translator<ModelFields> = {
-      ...SHOUTING,
+    const unable = {
+      ...shout(),
       events: () => {
         throw new GatewayError('invalid_request', 'Cannot be streamed.')
       },
     }
-    const refused = translated(unable, BODY, 'LOUD', () => Promise.resolve(new ProviderResponse(200, EVENTS, source)))
+    const refused = sent(() => Promise.resolve(new ProviderResponse(200, EVENTS, source)), unable)
     await expect(refused).rejects.toThrow('Cannot be streamed.')
     expect(source.asked).toEqual(['cancel'])
   })
@@ -215,6 +227,25 @@ describe('A translated stream', () => {
     expect(received.text).toBe('data: {"said":"ONE"}\n\n')
     expect(received.outcome).toMatchObject({ message: 'Cut.', details: { param: '.say' } })
     expect(received.outcome).not.toHaveProperty('details.frame')
+  })
+
+  it("that fails has the frame that the client's dialect has for it", async () => {
+    const source = new PlayedSource((sink) => {
+      chunk(sink, frame('ONE'))
+    })
+    const events = (): EventTranslation => ({
+      ...shout().events(),
+      failure: ({ message }) => `data: failed: ${message}\n\n`,
+    })
+    const received = new Received()
+    const { body } = await sent(() => Promise.resolve(new ProviderResponse(200, EVENTS, source)), {
+      ...shout(),
+      events,
+    })
+    if (Buffer.isBuffer(body)) throw new Error('no stream')
+    body.start(received)
+    source.sink.fail(new GatewayError('upstream_failed', 'Cut.'))
+    expect(received.outcome).toMatchObject({ details: { frame: 'data: failed: Cut.\n\n' } })
   })
 
   it('that fails before its first frame is an error with a status', async () => {

@@ -27,6 +27,9 @@ export interface Thoughts {
   recall(toolCallId: string): string | undefined
 }
 
+/** Told of bytes that are held until the request is over. */
+type HeldMemory = Pick<MemoryLease, 'add'>
+
 /** Where a translated request goes, and what its translation may use. */
 export interface TranslationTarget {
   readonly upstreamModel: string
@@ -35,8 +38,7 @@ export interface TranslationTarget {
   readonly seals: Seals
   /** Absent where nothing is to be remembered. */
   readonly thoughts?: Thoughts | undefined
-  /** Told of bytes that are held until the request is over. */
-  readonly memory?: Pick<MemoryLease, 'add'> | undefined
+  readonly memory?: HeldMemory | undefined
 }
 
 /**
@@ -79,21 +81,18 @@ export interface EventTranslation {
 const MAXIMUM_RESPONSE_BYTES = 16 * 1024 * 1024
 
 /**
- * Translates a request, sends it and translates the response. `send` returns the upstream's response in its own dialect, checked
+ * Sends a translated request and translates the response. `send` returns the upstream's response in its own dialect, checked
  * for completeness by the relay of that dialect; its usage is kept.
  */
-export async function translated<Fields extends object, UpstreamFields extends object>(
-  translator: Translator<Fields, UpstreamFields>,
-  body: JsonBody<Fields>,
-  target: TranslationTarget,
-  verdicts: Verdicts,
+export async function translated<UpstreamFields extends object>(
+  translation: Translation<UpstreamFields>,
+  memory: HeldMemory | undefined,
   send: (request: JsonBody<UpstreamFields>) => Promise<ProviderResponse>,
 ): Promise<ProviderResponse> {
-  const translation = translator(body, target, verdicts)
   const response = await send(translation.request).catch(failedWith(translation))
   return isEventStream(response)
     ? await translatedStream(response, translation)
-    : await translatedWhole(response, translation, target)
+    : await translatedWhole(response, translation, memory)
 }
 
 const isEventStream = ({ headers }: ProviderResponse): boolean =>
@@ -102,7 +101,7 @@ const isEventStream = ({ headers }: ProviderResponse): boolean =>
 async function translatedWhole<UpstreamFields extends object>(
   { status, headers, body, usage }: ProviderResponse,
   translation: Translation<UpstreamFields>,
-  { memory }: TranslationTarget,
+  memory: HeldMemory | undefined,
 ): Promise<ProviderResponse> {
   const bytes = Buffer.isBuffer(body)
     ? body

@@ -1,8 +1,5 @@
+import type { WritingDialect } from '../config/model-classes.js'
 import { GatewayError } from '../core/errors.js'
-
-/** The dialects of models that write. */
-export const WRITING_DIALECTS = ['chat', 'messages', 'responses'] as const
-export type WritingDialect = (typeof WRITING_DIALECTS)[number]
 
 /** A client's dialect over an upstream's. */
 export interface DialectPair {

@@ -1,6 +1,6 @@
 import type { Type } from '@nestjs/common'
 import type { WebSocket } from 'ws'
-import type { ProviderSettings } from '../config/channel-schema.js'
+import type { ModelFactsSection, ProviderSettings } from '../config/channel-schema.js'
 import type { ModelCapability, ModelClass } from '../config/model-classes.js'
 import type { ProviderResponse } from '../core/byte-stream.js'
 import type { JsonBody, ModelFields } from '../core/json-body.js'
@@ -35,6 +35,8 @@ export interface AttemptContext extends ExchangeContext {
   readonly options: Readonly<Record<string, unknown>>
   /** On the performance clock; shared by all attempts of the call. */
   readonly deadlineAtMs: number
+  /** The caller takes no translation that approximates or drops anything. */
+  readonly isStrict: boolean
 }
 
 /** Answers requests whose body is JSON and names the model: the contract of every capability without one of its own. */
@@ -102,6 +104,10 @@ export interface KeptResponseCall {
 export interface ResponsesProvider {
   create(call: ResponsesCall, context: AttemptContext): Promise<ProviderResponse>
   countInputTokens(body: JsonBody<ResponsesFields>, context: AttemptContext): Promise<ProviderResponse>
+}
+
+/** An upstream that keeps responses. */
+export interface KeptResponsesProvider extends ResponsesProvider {
   read(call: KeptResponseCall, context: AttemptContext): Promise<ProviderResponse>
   inputItems(call: KeptResponseCall, context: AttemptContext): Promise<ProviderResponse>
   delete(call: KeptResponseCall, context: AttemptContext): Promise<ProviderResponse>
@@ -257,7 +263,7 @@ interface OwnContracts {
   readonly transcription: TranscriptionProvider
   readonly translation: TranslationProvider
   readonly chat: ChatProvider
-  readonly responses: ResponsesProvider
+  readonly responses: KeptResponsesProvider
   readonly messages: MessagesProvider
   readonly realtime: RealtimeProvider
   readonly realtime_transcription: RealtimeProvider
@@ -268,6 +274,9 @@ interface OwnContracts {
 
 export type Capability = ModelCapability | 'document'
 export type ProviderOf<C extends Capability> = C extends keyof OwnContracts ? OwnContracts[C] : JsonProvider
+
+/** What serves a call: the upstream's own provider, or a translation to it, behind which no response is kept. */
+export type RoutedProviderOf<C extends Capability> = C extends 'responses' ? ResponsesProvider : ProviderOf<C>
 
 /** What an upstream can do. An absent member is an absent capability; there is no method that only refuses. */
 export type ProviderCapabilities = { readonly [C in Capability]?: ProviderOf<C> }
@@ -298,4 +307,6 @@ export interface ProviderManifest extends ProviderSettings {
   readonly offers?: Readonly<Partial<Record<ModelClass, ModelOffer>>>
   /** Those of them that think without showing it, unless they are asked not to. */
   readonly reasoningModels?: readonly string[]
+  /** What translations to their dialect depend on, by their ids. */
+  readonly modelFacts?: Readonly<Record<string, ModelFactsSection>>
 }

@@ -7,7 +7,7 @@ import { JsonBody } from '../core/json-body.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { ResponsesCall } from '../dialects/openai-responses.js'
 import { createLogging } from '../observability/logger.js'
-import type { AttemptContext, ProviderOf, ResponsesProvider } from '../providers/contract.js'
+import type { AttemptContext, KeptResponsesProvider, RoutedProviderOf } from '../providers/contract.js'
 import { type AttemptPolicy, type PinnedRoute, ProviderRouter, type Route } from '../routing/router.js'
 import { type KeptResponse, ResponsePins } from './response-pins.js'
 import type { ResponsesRequestDto } from './responses.dto.js'
@@ -96,10 +96,10 @@ class StandInRouter extends ProviderRouter {
     _model: string,
     _caller: object,
     channelId?: string,
-  ): Route<ProviderOf<C>> {
+  ): Route<RoutedProviderOf<C>> {
     this.named.push(channelId)
     const found = this.channels.find((channel) => channel.channelId === channelId) ?? this.channels[0]
-    return found as Route<object> as Route<ProviderOf<C>>
+    return found as Route<object> as Route<RoutedProviderOf<C>>
   }
 
   responseChannels(): readonly StandInChannel[] {

@@ -9,7 +9,12 @@ import type { KeepResponse } from '../dialects/openai-responses.js'
 import { asksForReasoning } from '../limits/estimate-usage.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
-import type { AttemptContext, KeptResponseCall, ResponsesProvider } from '../providers/contract.js'
+import type {
+  AttemptContext,
+  KeptResponseCall,
+  KeptResponsesProvider,
+  ResponsesProvider,
+} from '../providers/contract.js'
 import { type PinnedRoute, ProviderRouter, type Route } from '../routing/router.js'
 import type { ResponsesRequestDto } from './responses.dto.js'
 import { RESPONSES } from './responses.endpoints.js'
@@ -94,7 +99,7 @@ export class ResponsesService {
     return channelId
   }
 
-  private async channelOf(id: string, { caller }: RequestContext): Promise<PinnedRoute<ResponsesProvider>> {
+  private async channelOf(id: string, { caller }: RequestContext): Promise<PinnedRoute<KeptResponsesProvider>> {
     const channelId = (await this.channelsOf([id], caller)).get(id)
     const routes = channelId === undefined ? [] : this.router.responseChannels(caller)
     const route = routes.find((each) => each.channelId === channelId)

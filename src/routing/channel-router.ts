@@ -1,16 +1,23 @@
 import { Injectable } from '@nestjs/common'
 import type { ModelRow } from '../config/channel-schema.js'
-import { classServes, type ModelCapability } from '../config/model-classes.js'
+import {
+  classServes,
+  isWritingDialect,
+  type ModelCapability,
+  WRITING_DIALECTS,
+  type WritingDialect,
+} from '../config/model-classes.js'
 import { ConfigStore } from '../config/config-store.js'
 import type { Caller } from '../core/caller.js'
 import { GatewayError, quoted } from '../core/errors.js'
 import { Metrics, type Reading, registerGauge } from '../observability/metrics.js'
-import type { Capability, ProviderOf } from '../providers/contract.js'
+import type { Capability, ProviderOf, RoutedProviderOf } from '../providers/contract.js'
 import { UpstreamClient } from '../upstream/upstream-client.js'
 import {
   acceptsCaller,
   channelOrder,
   everyChannel,
+  isServed,
   ProviderRegistry,
   RoutingTable,
   type Serving,
@@ -26,6 +33,7 @@ import {
   type Route,
   type TranscriptionModel,
 } from './router.js'
+import { Translations } from './translations.js'
 
 const BREAKER_NUMBERS: Readonly<Record<BreakerState, number>> = { closed: 0, half_open: 1, open: 2 }
 
@@ -73,6 +81,7 @@ export class ChannelRouter extends ProviderRouter {
     private readonly registry: ProviderRegistry,
     private readonly health: ChannelHealth,
     private readonly budget: RetryBudget,
+    private readonly translations: Translations,
   ) {
     super()
     this.table = new RoutingTable(store.current, registry)
@@ -87,11 +96,11 @@ export class ChannelRouter extends ProviderRouter {
     model: string,
     caller: Caller,
     channelId?: string,
-  ): Route<ProviderOf<C>> {
+  ): Route<RoutedProviderOf<C>> {
     if (!this.table.mayUse(caller, model)) throw forbiddenModel(model)
     const serving = this.table.serving(capability, model)
     const { row } = serving
-    const candidates = this.candidatesFor(capability, serving, caller)
+    const candidates = this.candidatesFor<C>(capability, serving, caller)
     const [first, ...others] =
       channelId === undefined ? candidates : candidates.filter(({ channel }) => channel.id === channelId)
     if (first === undefined && candidates.length > 0) throw servedElsewhere(model)
@@ -151,12 +160,30 @@ export class ChannelRouter extends ProviderRouter {
   /** Throws `unauthorized` where only channels that the caller's key is not for would serve it. */
   private candidatesFor<C extends Capability>(
     capability: C,
-    { own, callers }: Serving,
+    { row, own, callers }: Serving,
     caller: Caller,
-  ): readonly Candidate<ProviderOf<C>>[] {
+  ): readonly Candidate<RoutedProviderOf<C>>[] {
     const usable = caller.bearer === undefined ? own : callers
-    if (usable.length === 0 && (own.length + callers.length > 0 || caller.bearer !== undefined)) throw keyNotAccepted()
-    return this.candidates(capability, usable)
+    const isServedToOthers = isServed(own) || isServed(callers) || caller.bearer !== undefined
+    if (!isServed(usable) && isServedToOthers) throw keyNotAccepted()
+    const native: readonly Candidate<RoutedProviderOf<C>>[] = this.candidates(capability, usable.native)
+    if (usable.translated.size === 0) return native
+    return [...native, ...this.translatedCandidates(capability, usable.translated, row, caller)]
+  }
+
+  /** Behind those whose upstreams speak the caller's dialect: a translation is tried only where none of these is left. */
+  private translatedCandidates<C extends Capability>(
+    capability: C,
+    channels: ReadonlyMap<Channel, WritingDialect>,
+    row: ModelRow | undefined,
+    caller: Caller,
+  ): readonly Candidate<RoutedProviderOf<C>>[] {
+    return channelOrder([...channels.keys()], this.health).flatMap((channel) => {
+      const over = channels.get(channel)
+      const provider =
+        over && this.translations.providerFor(capability, over, this.registry.find(channel.provider), row, caller)
+      return provider === undefined ? [] : [{ channel, provider, isTranslated: true }]
+    })
   }
 
   private candidates<C extends Capability>(
@@ -203,16 +230,22 @@ function unknownModel(
   row: ModelRow | undefined,
   nearest: string | undefined,
 ): GatewayError {
-  const isOfOtherClass = row !== undefined && !classServes(row.class, capability)
-  const hint =
-    isOfOtherClass && capability === 'realtime' && classServes(row.class, 'realtime_transcription')
-      ? " Open a transcription session with 'intent=transcription' in the query."
-      : ''
-  const problem = isOfOtherClass
-    ? `The model ${quoted(model)} does not serve ${capability.replace('_', ' ')} requests.${hint}`
-    : `The model ${quoted(model)} does not exist or is not served here.`
+  const problem =
+    row !== undefined && !classServes(row.class, capability)
+      ? `The model ${quoted(model)} does not serve ${capability.replace('_', ' ')} requests.${wayOut(capability, row)}`
+      : `The model ${quoted(model)} does not exist or is not served here.`
   const guess = nearest === undefined ? '' : ` Did you mean ${quoted(nearest)}?`
   return new GatewayError('unknown_model', `${problem}${guess} ${OTHER_MODELS}`, { param: 'model' })
+}
+
+/** How a model of another class may be asked all the same; begins with a space, or is empty. */
+function wayOut(capability: ModelCapability, { class: modelClass }: ModelRow): string {
+  if (capability === 'realtime' && classServes(modelClass, 'realtime_transcription'))
+    return " Open a transcription session with 'intent=transcription' in the query."
+  const writes = WRITING_DIALECTS.some((dialect) => classServes(modelClass, dialect))
+  return isWritingDialect(capability) && writes
+    ? ' The operator can have it translated by dialects.translate in the configuration.'
+    : ''
 }
 
 /** Added to the refusal: where served models are listed, and which settings serve others. */

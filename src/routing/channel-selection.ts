@@ -1,10 +1,18 @@
 import type { ModelRow } from '../config/channel-schema.js'
-import { classServes, MODEL_CLASSES, type ModelCapability, type ModelClass } from '../config/model-classes.js'
+import {
+  classServes,
+  isWritingDialect,
+  type ModelCapability,
+  type ModelClass,
+  WRITING_DIALECTS,
+  type WritingDialect,
+} from '../config/model-classes.js'
 import { nearestName } from '../config/nearest-name.js'
 import type { GatewayConfig } from '../config/settings.js'
 import { type Caller, globMatcher } from '../core/caller.js'
 import type { Capability, ModelOffer, ProviderCapabilities, ProviderManifest } from '../providers/contract.js'
 import { builtInModels, Channel, classOn, ModelCatalogue } from './channel.js'
+import { capabilitiesOn, servedOver } from './channel-dialects.js'
 import type { ChannelHealth } from './circuit-breaker.js'
 import type { ListedModel, TranscriptionModel } from './router.js'
 
@@ -100,14 +108,24 @@ export class ProviderRegistry {
 const MAXIMUM_REMEMBERED = 1000
 const LONGEST_REMEMBERED = 256
 
+/** Channels that serve a model. */
+export interface ServingChannels {
+  /** Their upstreams speak the dialect of the endpoint. */
+  readonly native: readonly Channel[]
+  /** With the dialect to translate to. */
+  readonly translated: ReadonlyMap<Channel, WritingDialect>
+}
+
 /** Who serves a model. */
 export interface Serving {
   readonly row: ModelRow | undefined
   /** For callers with a key of the gateway's own. */
-  readonly own: readonly Channel[]
+  readonly own: ServingChannels
   /** For callers whose key is the upstream's. */
-  readonly callers: readonly Channel[]
+  readonly callers: ServingChannels
 }
+
+export const isServed = ({ native, translated }: ServingChannels): boolean => native.length + translated.size > 0
 
 /** What one configuration says about who serves what; never changed, replaced as a whole. */
 export class RoutingTable {
@@ -121,10 +139,13 @@ export class RoutingTable {
   /** Access globs compiled once per caller of this configuration. */
   private readonly access = new WeakMap<readonly string[], (model: string) => boolean>()
 
+  private readonly translate: GatewayConfig['dialects']['translate']
+
   constructor(
     config: GatewayConfig,
     private readonly registry: ProviderRegistry,
   ) {
+    this.translate = config.dialects.translate
     this.channels = config.channels.map((channel) => new Channel(channel, registry.defaultModelClass(channel.provider)))
     this.catalogue = new ModelCatalogue(registry.models, config.models)
     this.rows = [...this.catalogue.rows, ...this.rowsOfPlainGlobs()]
@@ -136,8 +157,11 @@ export class RoutingTable {
     const found = known?.get(model)
     if (found !== undefined) return found
     const serving = this.find(capability, model)
-    const isServed = serving.own.length + serving.callers.length > 0
-    if (isServed && model.length <= LONGEST_REMEMBERED && this.rememberedCount < MAXIMUM_REMEMBERED) {
+    if (
+      (isServed(serving.own) || isServed(serving.callers)) &&
+      model.length <= LONGEST_REMEMBERED &&
+      this.rememberedCount < MAXIMUM_REMEMBERED
+    ) {
       this.remembered.set(capability, (known ?? new Map<string, Serving>()).set(model, serving))
       this.rememberedCount++
     }
@@ -157,7 +181,7 @@ export class RoutingTable {
     const conversing = usable.filter((channel) =>
       this.rows.some((row) => row.class === 'realtime' && channel.serves(row.id, row)),
     )
-    return servingOf(undefined, conversing.length > 0 ? conversing : usable)
+    return servingOf(undefined, conversing.length > 0 ? conversing : usable, new Map())
   }
 
   transcriptionModel(channelId: string, model: string): TranscriptionModel {
@@ -189,7 +213,7 @@ export class RoutingTable {
   nearest(capability: Capability, model: string, caller: Caller): string | undefined {
     const isUsable = (name: string): boolean => {
       const { own, callers } = this.serving(capability, name)
-      return (caller.bearer === undefined ? own : callers).length > 0 && this.mayUse(caller, name)
+      return isServed(caller.bearer === undefined ? own : callers) && this.mayUse(caller, name)
     }
     return nearestName(model, this.namesOf(capability), { isUsable })
   }
@@ -197,7 +221,10 @@ export class RoutingTable {
   private namesOf(capability: Capability): readonly string[] {
     const known = this.names.get(capability)
     if (known !== undefined) return known
-    const names = this.rows.filter((row) => classServes(row.class, capability)).map(({ id }) => id)
+    const capabilities = isWritingDialect(capability) ? WRITING_DIALECTS : [capability]
+    const names = this.rows
+      .filter((row) => capabilities.some((each) => classServes(row.class, each)))
+      .map(({ id }) => id)
     this.names.set(capability, names)
     return names
   }
@@ -210,12 +237,10 @@ export class RoutingTable {
       const row = this.catalogue.find(id)
       const serving = this.channels.filter(
         (channel) =>
-          channel.serves(id, row) &&
-          acceptsCaller(channel, caller) &&
-          this.capabilitiesOn(channel, modelClass).length > 0,
+          channel.serves(id, row) && acceptsCaller(channel, caller) && this.capabilitiesOf(channel, row).length > 0,
       )
       if (serving.length === 0) continue
-      const capabilities = [...new Set(serving.flatMap((channel) => this.capabilitiesOn(channel, modelClass)))]
+      const capabilities = [...new Set(serving.flatMap((channel) => this.capabilitiesOf(channel, row)))]
       const providers = [...new Set(serving.map(({ provider }) => provider))]
       const offer = this.offerOf(modelClass, serving)
       listed.push({
@@ -224,15 +249,25 @@ export class RoutingTable {
         capabilities,
         providers,
         offer,
+        ...this.dialectsOf(id, caller),
         ...(createdAt === undefined ? {} : { createdAt }),
       })
     }
     return listed.sort((a, b) => (a.id < b.id ? -1 : 1))
   }
 
-  private capabilitiesOn({ provider }: Channel, modelClass: ModelClass): readonly ModelCapability[] {
-    const capabilities = this.registry.find(provider)
-    return MODEL_CLASSES[modelClass].filter((capability) => capabilities[capability] !== undefined)
+  private capabilitiesOf(channel: Channel, row: ModelRow | undefined): readonly ModelCapability[] {
+    return capabilitiesOn(channel, row, this.registry.find(channel.provider))
+  }
+
+  /** Of a model that writes, where some of its dialects are served by translation. */
+  private dialectsOf(id: string, { bearer }: Caller): Pick<ListedModel, 'dialects'> {
+    const servings = WRITING_DIALECTS.map((dialect) => {
+      const { own, callers } = this.serving(dialect, id)
+      return [dialect, bearer === undefined ? own : callers] as const
+    })
+    if (servings.every(([, { translated }]) => translated.size === 0)) return {}
+    return { dialects: servings.filter(([, channels]) => isServed(channels)).map(([dialect]) => dialect) }
   }
 
   /** Of all channels that serve it, as a client does not choose the channel; with the voices that a channel's options name. */
@@ -249,13 +284,16 @@ export class RoutingTable {
 
   private find(capability: Capability, model: string): Serving {
     const row = this.catalogue.find(model)
-    const able = this.channels.filter(
-      (channel) =>
-        channel.serves(model, row) &&
-        classServes(classOn(channel, row), capability) &&
-        this.registry.find(channel.provider)[capability] !== undefined,
-    )
-    return servingOf(row, able)
+    const native: Channel[] = []
+    const translated = new Map<Channel, WritingDialect>()
+    for (const channel of this.channels) {
+      if (!channel.serves(model, row)) continue
+      const own = this.capabilitiesOf(channel, row)
+      const over = servedOver(capability, channel, row, { own, translate: this.translate })
+      if (over === 'native') native.push(channel)
+      else if (over !== undefined) translated.set(channel, over)
+    }
+    return servingOf(row, native, translated)
   }
 
   /** Models that only a channel's glob without a wildcard names. */
@@ -276,11 +314,17 @@ export class RoutingTable {
 const transcribes = ({ class: modelClass }: ModelRow): boolean =>
   modelClass !== 'realtime' && classServes(modelClass, 'realtime_transcription')
 
-const servingOf = (row: ModelRow | undefined, able: readonly Channel[]): Serving => ({
-  row,
-  own: able.filter((channel) => !wantsCallersKey(channel)),
-  callers: able.filter(wantsCallersKey),
-})
+function servingOf(
+  row: ModelRow | undefined,
+  native: readonly Channel[],
+  translated: ReadonlyMap<Channel, WritingDialect>,
+): Serving {
+  const those = (isMeant: (channel: Channel) => boolean): ServingChannels => ({
+    native: native.filter(isMeant),
+    translated: new Map([...translated].filter(([channel]) => isMeant(channel))),
+  })
+  return { row, own: those((channel) => !wantsCallersKey(channel)), callers: those(wantsCallersKey) }
+}
 
 const wantsCallersKey = ({ config }: Channel): boolean => config.credentials.kind === 'caller'
 

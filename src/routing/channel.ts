@@ -51,17 +51,18 @@ function targetOf({ id, baseUrl, timeouts }: ChannelConfig): UpstreamTarget {
   return { poolKey: `${id} ${url.origin} ${timeouts.connectMs}`, origin: url.origin, pathPrefix, timeouts }
 }
 
-type ModelsOfProvider = Pick<ProviderManifest, 'name' | 'models' | 'reasoningModels'>
+type ModelsOfProvider = Pick<ProviderManifest, 'name' | 'models' | 'reasoningModels' | 'modelFacts'>
 
 const WRITING_CLASSES: ReadonlySet<ModelClass> = new Set<ModelClass>(['chat', 'chat-audio', 'responses', 'messages'])
 
-const rowsOf = ({ name, models, reasoningModels = [] }: ModelsOfProvider): ModelRow[] =>
+const rowsOf = ({ name, models, reasoningModels = [], modelFacts = {} }: ModelsOfProvider): ModelRow[] =>
   MODEL_CLASS_NAMES.flatMap((modelClass) =>
     datedIds(models[modelClass] ?? []).map(([id, createdAt]) => ({
       id,
       class: modelClass,
       providers: [name],
       ...(WRITING_CLASSES.has(modelClass) ? { reasons: reasoningModels.includes(id) } : {}),
+      ...(modelFacts[id] === undefined ? {} : { facts: modelFacts[id] }),
       ...(createdAt === null ? {} : { createdAt }),
     })),
   )

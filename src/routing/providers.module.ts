@@ -8,6 +8,7 @@ import { JsonRelayService } from './json-relay.service.js'
 import { assertManifestsAgree } from './channel.js'
 import { RetryBudget } from './retry.js'
 import { ChannelReports, ProviderRouter } from './router.js'
+import { Translations } from './translations.js'
 
 /** Gives every module the one token behind which all upstreams stand: `ProviderRouter`. */
 @Module({})
@@ -25,6 +26,7 @@ export class ProvidersModule {
         ChannelMetrics,
         JsonRelayService,
         RetryBudget,
+        Translations,
         ...classes,
         ...manifests.flatMap(({ injectables = [] }) => injectables),
         {

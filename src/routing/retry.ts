@@ -71,6 +71,8 @@ export class RetryBudget {
 export interface Candidate<Provider> {
   readonly channel: Channel
   readonly provider: Provider
+  /** The provider translates to a dialect of the upstream. */
+  readonly isTranslated?: boolean
 }
 
 /** Times on the performance clock. */
@@ -109,8 +111,8 @@ export class RoutedRequest<Provider> implements Route<Provider> {
       const second = this.bestBeside(first)
       const nowMs = performance.now()
       const isLate = nowMs >= deadlineAtMs
-      if (second === undefined || isLate || !mayTryAnother(error, policy, call) || !this.budget.beginRetry())
-        throw error
+      const isPossible = second !== undefined && !isLate && mayTryAnother(error, policy, call, second)
+      if (!isPossible || !this.budget.beginRetry()) throw error
       return await this.tryAgain(error, () =>
         this.tryOn(second, call, { startedAtMs: nowMs, deadlineAtMs, canRetryAfterSend }, run),
       )
@@ -171,7 +173,7 @@ export class RoutedRequest<Provider> implements Route<Provider> {
 
   private contextFor(
     channel: Channel,
-    { caller, disconnect, memory, requestId, trace }: RequestContext,
+    { caller, disconnect, isStrict, memory, requestId, trace }: RequestContext,
     record: AttemptRecord,
     { canRetryAfterSend: canResend, deadlineAtMs }: AttemptSettings,
   ): AttemptContext {
@@ -191,6 +193,7 @@ export class RoutedRequest<Provider> implements Route<Provider> {
       options,
       canResend,
       deadlineAtMs,
+      isStrict,
     }
   }
 }
@@ -209,18 +212,32 @@ export class ChannelRoute<Provider> extends RoutedRequest<Provider> implements P
 
 /**
  * Only failures of the upstream are worth another channel: the caller's own fault would be refused there as well, and a
- * request that was sent and not answered may already have been done.
+ * request that was sent and not answered may already have been done. In another dialect it would not be the same request.
  */
-function mayTryAnother(error: unknown, policy: AttemptPolicy, call: RequestContext): boolean {
+function mayTryAnother(
+  error: unknown,
+  policy: AttemptPolicy,
+  call: RequestContext,
+  { isTranslated = false }: Candidate<unknown>,
+): boolean {
   if (!(error instanceof GatewayError) || call.disconnect.aborted) return false
   const { attempt } = error.details
   if (attempt === undefined) return false
-  if (attempt.phase === 'sent') return policy.canRetryAfterSend
+  if (attempt.phase === 'sent') return policy.canRetryAfterSend && !isTranslated
   return attempt.phase === 'unsent' || attempt.channelError === true
 }
 
-/** A first channel's 429 says when to come back; a second channel's failure says less. */
+/**
+ * A first channel's 429 says when to come back; a second channel's failure says less. So does the refusal of what only the second
+ * one would have had to translate.
+ */
 function preferredError(firstError: unknown, error: unknown): unknown {
+  if (
+    error instanceof GatewayError &&
+    error.details.code === 'unsupported_value' &&
+    error.details.attempt === undefined
+  )
+    return firstError
   const isFault = error instanceof GatewayError && error.details.attempt?.channelError === true
   return isFault && firstError instanceof GatewayError && firstError.kind === 'rate_limited' ? firstError : error
 }

@@ -1,4 +1,4 @@
-import type { ModelCapability, ModelClass } from '../config/model-classes.js'
+import type { ModelCapability, ModelClass, WritingDialect } from '../config/model-classes.js'
 import type { Caller } from '../core/caller.js'
 import type { EstimatedUse } from '../core/quota.js'
 import type { RequestContext } from '../core/request-context.js'
@@ -7,9 +7,9 @@ import type {
   DocumentProvider,
   ImageProvider,
   ModelOffer,
-  ProviderOf,
+  KeptResponsesProvider,
   RealtimeProvider,
-  ResponsesProvider,
+  RoutedProviderOf,
   VideoProvider,
 } from '../providers/contract.js'
 
@@ -82,6 +82,8 @@ export interface ListedModel {
   /** What its channels serve of what its class can be asked for. */
   readonly capabilities: readonly ModelCapability[]
   readonly providers: readonly string[]
+  /** In which it can be asked, by translation or not; absent where nothing is translated. */
+  readonly dialects?: readonly WritingDialect[]
   /** The day on which it was published, `YYYY-MM-DD`; absent where that is not known. */
   readonly createdAt?: string
   /** What clients can choose; empty where there is nothing to choose, or anything is relayed. */
@@ -100,7 +102,7 @@ export abstract class ProviderRouter {
     caller: Caller,
     /** Where what the request refers to lives; absent = any. */
     channelId?: string,
-  ): Route<ProviderOf<C>>
+  ): Route<RoutedProviderOf<C>>
   /**
    * The channels that open a transcription session whose model is named later, in its settings: they serve one that transcribes and
    * that the key may use. Throws as `route` does.
@@ -111,7 +113,7 @@ export abstract class ProviderRouter {
   /** Every video channel that accepts the caller, whatever the model, best first. Never throws. */
   abstract videoChannels(caller: Caller): readonly PinnedRoute<VideoProvider>[]
   /** The same for responses that upstreams keep. */
-  abstract responseChannels(caller: Caller): readonly PinnedRoute<ResponsesProvider>[]
+  abstract responseChannels(caller: Caller): readonly PinnedRoute<KeptResponsesProvider>[]
   /** The same for image tasks, which have no model. */
   abstract imageChannels(caller: Caller): readonly PinnedRoute<ImageProvider>[]
   /** The channels that read documents, tried as a model's are; undefined when the gateway is to read them itself. */

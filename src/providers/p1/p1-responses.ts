@@ -5,14 +5,14 @@ import { relayResponse, type ResponsesCall, type ResponsesFields } from '../../d
 import { sendOpenAIRequest } from '../../dialects/openai-wire.js'
 import { type UpstreamRequest, UpstreamClient } from '../../upstream/upstream-client.js'
 import { jsonResponse } from '../../upstream/upstream-response.js'
-import type { AttemptContext, KeptResponseCall, ResponsesProvider } from '../contract.js'
+import type { AttemptContext, KeptResponseCall, KeptResponsesProvider } from '../contract.js'
 import { P1_RESPONSE_HEADERS, p1Headers } from './p1-chat.js'
 
 const PATH = '/v1/responses'
 
 /** The Responses API at P1, whose dialect is that of the endpoints. */
 @Injectable()
-export class P1ResponsesProvider implements ResponsesProvider {
+export class P1ResponsesProvider implements KeptResponsesProvider {
   constructor(private readonly client: UpstreamClient) {}
 
   async create(call: ResponsesCall, context: AttemptContext): Promise<ProviderResponse> {

@@ -12,7 +12,7 @@ import type { UpstreamResponse } from '../../upstream/exchange.js'
 import { UpstreamClient } from '../../upstream/upstream-client.js'
 import { eventStreamResponse, HeaderAllowList, jsonResponse } from '../../upstream/upstream-response.js'
 import type { AttemptContext, ChatProvider, ProviderManifest } from '../contract.js'
-import { PARROT_TRANSLATOR } from './parrot-translator.js'
+import { translateForParrot } from './parrot-translator.js'
 
 const RESPONSE_HEADERS = new HeaderAllowList()
 const EVENTS = { completionMarks: ['"done":true'], errorMark: 'data: { "error"' }
@@ -23,8 +23,8 @@ class ParrotChatProvider implements ChatProvider {
   constructor(private readonly client: UpstreamClient) {}
 
   respond(body: JsonBody<ChatFields>, context: AttemptContext): Promise<ProviderResponse> {
-    return translated(PARROT_TRANSLATOR, body, context.upstreamModel, (request) =>
-      this.send(request, body.fields, context),
+    return translated(translateForParrot(body, context.upstreamModel), context.memory, ({ bytes }) =>
+      this.send(bytes, body.fields, context),
     )
   }
 

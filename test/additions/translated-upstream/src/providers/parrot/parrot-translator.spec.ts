@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals'
 import { JsonBody } from '../../core/json-body.js'
-import { PARROT_TRANSLATOR } from './parrot-translator.js'
+import { translateForParrot } from './parrot-translator.js'
 
 const request = (fields: object): string => {
   const chat = { model: 'parrot-1', messages: [{ role: 'user', content: 'Hello' }], ...fields }
   const body = JsonBody.parse(Buffer.from(JSON.stringify(chat))).as(chat)
-  return PARROT_TRANSLATOR.request(body, 'grey').toString()
+  return translateForParrot(body, 'grey').request.bytes.toString()
 }
 
 describe('The parrot', () => {

@@ -1,21 +1,25 @@
 import { GatewayError } from '../../core/errors.js'
+import { JsonBody, type ModelFields } from '../../core/json-body.js'
 import { isRecord } from '../../core/validation-rules.js'
 import type { ChatFields } from '../../dialects/openai-wire.js'
-import type { EventTranslation, Translator } from '../../dialects/translator.js'
+import type { EventTranslation, Translation } from '../../dialects/translator.js'
 
 /** The parrot hears one text and repeats it: `{voice, hear}` gives `{repeat}`, or events `{repeat}` and `{done: true}`. */
-export const PARROT_TRANSLATOR: Translator<ChatFields> = {
-  request: ({ fields }, upstreamModel) => {
-    if (fields.tools != null) throw unsupported('tools')
-    return Buffer.from(JSON.stringify({ voice: upstreamModel, hear: lastText(fields), live: fields.stream === true }))
-  },
-  response: ({ repeat }, { model }) => {
-    if (typeof repeat !== 'string') throw new GatewayError('upstream_failed', 'The upstream repeated nothing.')
-    const choice = { index: 0, message: { role: 'assistant', content: repeat, refusal: null }, finish_reason: 'stop' }
-    return { id: 'chatcmpl-parrot', object: 'chat.completion', model, choices: [{ ...choice, logprobs: null }] }
-  },
-  events: ({ model }) => new ParrotEvents(model),
-  error: (error) => new GatewayError(error.kind, error.message, { ...error.details, param: 'messages' }),
+export function translateForParrot({ fields }: JsonBody<ChatFields>, upstreamModel: string): Translation<ModelFields> {
+  const { model, tools, stream } = fields
+  if (tools != null) throw unsupported('tools')
+  const heard = JSON.stringify({ voice: upstreamModel, hear: lastText(fields), live: stream === true })
+  return {
+    request: JsonBody.written(heard, { model: upstreamModel }),
+    response: ({ repeat }) => {
+      if (typeof repeat !== 'string') throw new GatewayError('upstream_failed', 'The upstream repeated nothing.')
+      const choice = { index: 0, message: { role: 'assistant', content: repeat, refusal: null }, finish_reason: 'stop' }
+      const choices = [{ ...choice, logprobs: null }]
+      return JSON.stringify({ id: 'chatcmpl-parrot', object: 'chat.completion', model, choices })
+    },
+    events: () => new ParrotEvents(model),
+    error: (error) => new GatewayError(error.kind, error.message, { ...error.details, param: 'messages' }),
+  }
 }
 
 class ParrotEvents implements EventTranslation {

@@ -1,0 +1,155 @@
+import { ProviderResponse } from '../core/byte-stream.js'
+import { JsonBody } from '../core/json-body.js'
+import { jsonTextOf } from '../core/json-text.js'
+import type { MessagesFields } from '../dialects/messages-wire.js'
+import { estimateResponseInput, type ResponsesCall, type ResponsesFields } from '../dialects/openai-responses.js'
+import type { ChatFields } from '../dialects/openai-wire.js'
+import { chatOverMessages } from '../dialects/translations/chat-over-messages/chat-over-messages.js'
+import { estimateInputTokens } from '../dialects/translations/messages-over-chat/estimate.js'
+import { messagesOverChat } from '../dialects/translations/messages-over-chat/messages-over-chat.js'
+import { responsesOverChat } from '../dialects/translations/responses-over-chat/responses-over-chat.js'
+import { responsesOverMessages } from '../dialects/translations/responses-over-messages/responses-over-messages.js'
+import { translated, type TranslationTarget, type Translator } from '../dialects/translator.js'
+import { type DialectPair, Verdicts } from '../dialects/verdicts.js'
+import type {
+  AttemptContext,
+  ChatProvider,
+  MessagesCall,
+  MessagesProvider,
+  ResponsesProvider,
+} from '../providers/contract.js'
+
+/** What translations for a model and a caller depend on. */
+export type TranslationSetting = Pick<TranslationTarget, 'facts' | 'seals' | 'thoughts'>
+
+const targetOf = (setting: TranslationSetting, context: AttemptContext): TranslationTarget => ({
+  ...setting,
+  upstreamModel: context.upstreamModel,
+  requestId: context.requestId,
+  memory: context.memory,
+})
+
+/** Verdicts of an attempt, which its record shows. */
+function verdictsOf(pair: DialectPair, context: AttemptContext): Verdicts {
+  const verdicts = new Verdicts(pair, context.isStrict)
+  context.record.translation = verdicts
+  return verdicts
+}
+
+/** The answer to a question about tokens, counted by the gateway itself where `isEstimated`. */
+function counted(answer: object, isEstimated: boolean): ProviderResponse {
+  const headers = { 'content-type': 'application/json', ...(isEstimated ? { 'x-gateway-estimated': 'true' } : {}) }
+  return new ProviderResponse(200, headers, Buffer.from(JSON.stringify(answer)))
+}
+
+/** Chat with a model whose upstream speaks messages. */
+export class ChatOverMessages implements ChatProvider {
+  constructor(
+    private readonly messages: MessagesProvider,
+    private readonly setting: TranslationSetting,
+  ) {}
+
+  respond(body: JsonBody<ChatFields>, context: AttemptContext): Promise<ProviderResponse> {
+    const verdicts = verdictsOf({ client: 'chat', upstream: 'messages' }, context)
+    return translated(chatOverMessages(body, targetOf(this.setting, context), verdicts), context.memory, (request) =>
+      this.messages.create({ body: request, betaQuery: false }, context),
+    )
+  }
+}
+
+/** Messages with a model whose upstream speaks chat. */
+export class MessagesOverChat implements MessagesProvider {
+  constructor(
+    private readonly chat: ChatProvider,
+    private readonly setting: TranslationSetting,
+  ) {}
+
+  create({ body, beta }: MessagesCall, context: AttemptContext): Promise<ProviderResponse> {
+    const verdicts = verdictsOf({ client: 'messages', upstream: 'chat' }, context)
+    // Names of features; what needs one of them stands in a field, and has a verdict of its own.
+    if (beta !== undefined) verdicts.drop('anthropic-beta')
+    return translated(messagesOverChat(body, targetOf(this.setting, context), verdicts), context.memory, (request) =>
+      this.chat.respond(request, context),
+    )
+  }
+
+  /** Chat upstreams count nothing by themselves. */
+  countTokens({ body }: MessagesCall, context: AttemptContext): Promise<ProviderResponse> {
+    verdictsOf({ client: 'messages', upstream: 'chat' }, context)
+    return Promise.resolve(counted({ input_tokens: estimateInputTokens(body.fields) }, true))
+  }
+}
+
+/** Responses of a model whose upstream speaks chat. */
+export class ResponsesOverChat implements ResponsesProvider {
+  constructor(
+    private readonly chat: ChatProvider,
+    private readonly setting: TranslationSetting,
+  ) {}
+
+  create({ body }: ResponsesCall, context: AttemptContext): Promise<ProviderResponse> {
+    const verdicts = verdictsOf({ client: 'responses', upstream: 'chat' }, context)
+    return translated(responsesOverChat(body, targetOf(this.setting, context), verdicts), context.memory, (request) =>
+      this.chat.respond(request, context),
+    )
+  }
+
+  /** Chat upstreams count nothing by themselves. */
+  countInputTokens({ fields }: JsonBody<ResponsesFields>, context: AttemptContext): Promise<ProviderResponse> {
+    verdictsOf({ client: 'responses', upstream: 'chat' }, context)
+    const answer = { object: 'response.input_tokens', input_tokens: estimateResponseInput(fields) }
+    return Promise.resolve(counted(answer, true))
+  }
+}
+
+/** Fields of a messages request that count_tokens does not take: they concern the answer alone. */
+const ANSWER_FIELDS: ReadonlySet<string> = new Set([
+  'max_tokens',
+  'stream',
+  'temperature',
+  'top_p',
+  'top_k',
+  'stop_sequences',
+  'metadata',
+  'service_tier',
+])
+
+/** Responses of a model whose upstream speaks messages. */
+export class ResponsesOverMessages implements ResponsesProvider {
+  constructor(
+    private readonly messages: MessagesProvider,
+    private readonly setting: TranslationSetting,
+  ) {}
+
+  create({ body }: ResponsesCall, context: AttemptContext): Promise<ProviderResponse> {
+    const verdicts = verdictsOf({ client: 'responses', upstream: 'messages' }, context)
+    return translated(
+      responsesOverMessages(body, targetOf(this.setting, context), verdicts),
+      context.memory,
+      (request) => this.messages.create({ body: request, betaQuery: false }, context),
+    )
+  }
+
+  /** The upstream counts what it would be sent. */
+  async countInputTokens(body: JsonBody<ResponsesFields>, context: AttemptContext): Promise<ProviderResponse> {
+    const verdicts = verdictsOf({ client: 'responses', upstream: 'messages' }, context)
+    return await translated(
+      countingRequest(body, targetOf(this.setting, context), verdicts),
+      context.memory,
+      (request) => this.messages.countTokens({ body: request, betaQuery: false }, context),
+    )
+  }
+}
+
+/** The translation of a request for a response, to a question about it. */
+const countingRequest: Translator<ResponsesFields, MessagesFields> = (body, target, verdicts) => {
+  const translation = responsesOverMessages(body, target, verdicts)
+  const asked = Object.entries(translation.request.fields).filter(([name]) => !ANSWER_FIELDS.has(name))
+  const fields = { ...translation.request.fields, ...Object.fromEntries(asked) }
+  return {
+    request: JsonBody.written(jsonTextOf(Object.fromEntries(asked)), fields),
+    response: ({ input_tokens: tokens }) => JSON.stringify({ object: 'response.input_tokens', input_tokens: tokens }),
+    events: () => translation.events(),
+    error: (error) => translation.error(error),
+  }
+}
