@@ -1,5 +1,6 @@
 import { toJSONSchema, type ZodType } from 'zod'
 import type { IssuedKey } from '../auth/key.repository.js'
+import { KEY_TRANSLATIONS, type KeyTranslation } from '../config/auth-schema.js'
 import { checked, ConfigError, FaultList } from '../config/faults.js'
 import type { KeyLimits } from '../config/settings.js'
 import { glob, keyIdentifier } from '../config/value-types.js'
@@ -13,6 +14,7 @@ import {
   integer,
   isRecord,
   list,
+  oneOf,
   optional,
   shown,
   text,
@@ -98,6 +100,11 @@ export class KeyChangeDto {
   @Field(optional(keyLimits), { description: 'As in auth.keys of the configuration file' })
   readonly limits?: KeyLimits | null
 
+  @Field(optional(oneOf(KEY_TRANSLATIONS)), {
+    description: 'strict: requests that a translation would approximate, or drop something of, are refused',
+  })
+  readonly translation?: KeyTranslation | null
+
   @Field(optional(keyNote), { description: 'For operators only, without control characters' })
   readonly note?: string | null
 
@@ -135,6 +142,12 @@ export class KeyDto {
   @Shown({ ...nullable(LIMITS), description: 'null = none of its own' })
   readonly limits: KeyLimits | null
 
+  @Shown({
+    ...nullable({ ...TEXT, enum: KEY_TRANSLATIONS }),
+    description: 'null = translations with losses are served',
+  })
+  readonly translation: KeyTranslation | null
+
   @Shown(nullable(described('For operators only')))
   readonly note: string | null
 
@@ -156,6 +169,7 @@ export class KeyDto {
     this.state = stateOf(key, nowMs)
     this.models = key.models ?? null
     this.limits = key.limits ?? null
+    this.translation = key.translation ?? null
     this.note = key.note ?? null
     this.created_at = key.createdAtMs
     this.updated_at = key.updatedAtMs

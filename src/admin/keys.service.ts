@@ -8,11 +8,12 @@ import { type Admin, AuditLog } from './audit-log.js'
 import { type KeyChangeDto, keyId, type NewKeyDto } from './keys.dto.js'
 
 /** The fields of a new key; null equals absent. */
-export function keyFieldsOf({ id, models, limits, note, expires_at: expiresAtMs }: NewKeyDto) {
+export function keyFieldsOf({ id, models, limits, translation, note, expires_at: expiresAtMs }: NewKeyDto) {
   const fields: KeyFields & { id?: string } = {
     ...(isGiven(id) && { id }),
     ...(isGiven(models) && { models }),
     ...(isGiven(limits) && { limits }),
+    ...(isGiven(translation) && { translation }),
     ...(isGiven(note) && { note }),
     ...(isGiven(expiresAtMs) && { expiresAtMs }),
   }
@@ -20,9 +21,10 @@ export function keyFieldsOf({ id, models, limits, note, expires_at: expiresAtMs 
 }
 
 /** The changes of a key; null removes a field. */
-export const changeOf = ({ models, limits, note, expires_at: expiresAtMs }: KeyChangeDto): KeyChange => ({
+export const changeOf = ({ models, limits, translation, note, expires_at: expiresAtMs }: KeyChangeDto): KeyChange => ({
   ...(models !== undefined && { models }),
   ...(limits !== undefined && { limits }),
+  ...(translation !== undefined && { translation }),
   ...(note !== undefined && { note }),
   ...(expiresAtMs !== undefined && { expiresAtMs }),
 })

@@ -161,6 +161,7 @@ function beginCall(
   const dialect = dialectFor(match, isOfMessages)
   const call = new RequestContext(requestId, request.method ?? '', path, processClock(), match, dialect)
   call.isExplained = settings.current.server.explainHeaders
+  call.isStrict = request.headers['x-gateway-translation'] === 'strict'
   attachContext(request, call)
   hooks.begun(call, request)
   const { requestIdHeader } = ERROR_FORMATS[call.dialect]

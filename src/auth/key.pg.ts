@@ -114,13 +114,14 @@ function readable(row: ApiKeyRow): StoredKey {
   }
 }
 
-const NO_FIELDS = { models: null, limits: null, note: null, expires_at_ms: null }
+const NO_FIELDS = { models: null, limits: null, translation: null, note: null, expires_at_ms: null }
 
 /** Only the fields that are there; null stays null. */
-function columnsOf({ models, limits, note, expiresAtMs }: KeyChange) {
+function columnsOf({ models, limits, translation, note, expiresAtMs }: KeyChange) {
   return {
     ...(models === undefined ? {} : { models: jsonOf(models) }),
     ...(limits === undefined ? {} : { limits: jsonOf(limits) }),
+    ...(translation === undefined ? {} : { translation }),
     ...(note === undefined ? {} : { note }),
     ...(expiresAtMs === undefined ? {} : { expires_at_ms: expiresAtMs }),
   }
@@ -138,9 +139,10 @@ const keyOf = (row: ApiKeyRow): IssuedKey => ({
   ...(row.revoked_at_ms === null ? {} : { revokedAtMs: row.revoked_at_ms }),
 })
 
-const keyFieldsOf = ({ models, limits, note, expires_at_ms: expiresAtMs }: ApiKeyRow): KeyFields => ({
+const keyFieldsOf = ({ models, limits, translation, note, expires_at_ms: expiresAtMs }: ApiKeyRow): KeyFields => ({
   ...(models === null ? {} : { models: JSON.parse(models) as readonly string[] }),
   ...(limits === null ? {} : { limits: JSON.parse(limits) as KeyLimits }),
+  ...(translation === 'strict' ? { translation } : {}),
   ...(note === null ? {} : { note }),
   ...(expiresAtMs === null ? {} : { expiresAtMs }),
 })

@@ -1,10 +1,12 @@
+import type { KeyTranslation } from '../config/auth-schema.js'
 import type { KeyLimits } from '../config/settings.js'
 import type { StoredKey } from './key-table.js'
 
-/** What a key may do, for how long. Absent = every model, no limits of its own, no note, for ever. Times are Unix milliseconds. */
+/** What a key may do, for how long. Absent = every model, no limits of its own, translations with losses, no note, for ever. Times are Unix milliseconds. */
 export interface KeyFields {
   readonly models?: readonly string[]
   readonly limits?: KeyLimits
+  readonly translation?: KeyTranslation
   readonly note?: string
   readonly expiresAtMs?: number
 }
@@ -50,11 +52,12 @@ export abstract class KeyRepository {
 }
 
 /** As identification needs it. */
-export const storedKeyOf = ({ id, sha256, models, limits, ...key }: IssuedKey): StoredKey => ({
+export const storedKeyOf = ({ id, sha256, models, limits, translation, ...key }: IssuedKey): StoredKey => ({
   id,
   sha256,
   ...(models === undefined ? {} : { models }),
   ...(limits === undefined ? {} : { limits }),
+  ...(translation === undefined ? {} : { translation }),
   isRevoked: key.revokedAtMs !== undefined,
   ...(key.expiresAtMs === undefined ? {} : { expiresAtMs: key.expiresAtMs }),
   updatedAtMs: key.updatedAtMs,

@@ -9,6 +9,7 @@ import {
   KEY_RULE,
   keyHash,
   keyIdentifier,
+  oneOf,
   settings,
   textAs,
   type WorkerCount,
@@ -102,6 +103,10 @@ const keyLimits = settings({
 
 export type KeyLimits = DeepReadonly<z.output<typeof keyLimits>>
 
+/** How requests with a key are translated to other dialects. */
+export const KEY_TRANSLATIONS = ['strict'] as const
+export type KeyTranslation = (typeof KEY_TRANSLATIONS)[number]
+
 /** An access key of the file, already hashed. */
 const accessKey = settings({
   id: keyIdentifier.describe(
@@ -114,6 +119,11 @@ const accessKey = settings({
   limits: keyLimits
     .exactOptional()
     .describe('What the key may use; absent = `auth.defaultLimits`, `{}` = no limit. See [limits.md](limits.md)'),
+  translation: oneOf(KEY_TRANSLATIONS)
+    .exactOptional()
+    .describe(
+      '`strict` = refuse requests that a translation would approximate, or drop something of. See [dialects.md](dialects.md)',
+    ),
 })
 
 export const auth = settings({

@@ -71,14 +71,17 @@ export interface Caller {
   /** Absent = none. */
   readonly limits?: KeyLimits
   readonly bearer?: string
+  /** Takes no translation that approximates or drops anything; absent = does. */
+  readonly isStrict?: boolean
   /** Of a key that can be revoked, or expire, while something runs with it. */
   readonly revocation?: KeyRevocation
 }
 
-export const callerOfKey = ({ id, models, limits }: AccessKey, revocation?: KeyRevocation): Caller => ({
+export const callerOfKey = ({ id, models, limits, translation }: AccessKey, revocation?: KeyRevocation): Caller => ({
   keyId: id,
   ...(models === undefined ? {} : { models }),
   ...(limits === undefined ? {} : { limits }),
+  ...(translation === undefined ? {} : { isStrict: translation === 'strict' }),
   ...(revocation === undefined ? {} : { revocation }),
 })
 

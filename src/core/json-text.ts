@@ -30,9 +30,10 @@ export class JsonTexts {
 
   /** undefined where there is no such value. */
   at(...path: readonly (string | number)[]): JsonTexts | undefined {
-    let found: JsonTexts | undefined = this
-    for (const step of path) found = typeof step === 'number' ? found?.element(step) : found?.member(step)
-    return found
+    return path.reduce<JsonTexts | undefined>(
+      (found, step) => (typeof step === 'number' ? found?.element(step) : found?.member(step)),
+      this,
+    )
   }
 
   get text(): JsonText {

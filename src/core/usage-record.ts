@@ -156,6 +156,8 @@ export interface UsageRecord {
   readonly reason?: string
   /** As many refusals of one caller, for one reason and within one minute, are one record; absent = 1. */
   readonly requests?: number
+  /** JSON: `TranslationRecord` of a request that was translated; absent = it was not. */
+  readonly translation?: string
   readonly durationMs: number | null
   readonly units: CountedUnits
   /** JSON: the upstream's own figures, under its own names. */

@@ -6,6 +6,7 @@ import { PAGE_SIZE } from './models-page.js'
 const DETAILS = answer('ModelDetails', 'What the gateway knows of a model', {
   class: described('Its class', { ...TEXT, enum: MODEL_CLASS_NAMES }),
   capabilities: listOf(TEXT, 'What it can be asked for'),
+  'dialects?': listOf(TEXT, 'In which it can be asked, by translation or not; only where some are translated'),
   'voices?': listOf(TEXT, 'Names for voice; others may be relayed'),
   'formats?': listOf(TEXT, 'Values of response_format'),
 })

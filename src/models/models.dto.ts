@@ -1,10 +1,12 @@
-import type { ModelClass } from '../config/model-classes.js'
+import type { ModelClass, WritingDialect } from '../config/model-classes.js'
 import type { ModelOffer } from '../providers/contract.js'
 
 /** What the gateway knows of a model beside the form of a dialect. */
 export interface ModelDetails extends ModelOffer {
   readonly class: ModelClass
   readonly capabilities: readonly string[]
+  /** Absent where nothing is translated. */
+  readonly dialects?: readonly WritingDialect[]
 }
 
 /** A model as clients of the chat dialect read it. */

@@ -17,11 +17,17 @@ interface ModelForm {
   readonly elsewhere: string
 }
 
-const isForMessages = ({ class: modelClass }: ListedModel): boolean => modelClass === 'messages'
+/** By translation a model may be for the clients of both forms. */
+const isForMessages = ({ class: modelClass, dialects }: ListedModel): boolean =>
+  dialects?.includes('messages') ?? modelClass === 'messages'
 
-const detailsOf = ({ class: modelClass, capabilities, offer }: ListedModel): ModelDetails => ({
+const isForOthers = ({ class: modelClass, dialects }: ListedModel): boolean =>
+  dialects?.some((dialect) => dialect !== 'messages') ?? modelClass !== 'messages'
+
+const detailsOf = ({ class: modelClass, capabilities, dialects, offer }: ListedModel): ModelDetails => ({
   class: modelClass,
   capabilities,
+  ...(dialects === undefined ? {} : { dialects }),
   ...offer,
 })
 
@@ -29,7 +35,7 @@ const detailsOf = ({ class: modelClass, capabilities, offer }: ListedModel): Mod
 const createdAtOf = ({ createdAt = '1970-01-01' }: ListedModel): string => `${createdAt}T00:00:00Z`
 
 const OPENAI: ModelForm = {
-  shows: (model) => !isForMessages(model),
+  shows: isForOthers,
   list: (models) => ({ object: 'list', data: models.map((model) => openAiModel(model)) }),
   one: (model) => openAiModel(model),
   elsewhere: 'Models of /v1/messages are shown to clients that send the header anthropic-version.',

@@ -118,6 +118,7 @@ function lineOf(
     word('route', route) +
     word('model', log.model) +
     word('channel', log.channelId) +
+    word('translation', log.translation?.dialects) +
     count('attempts', log.attempts.length) +
     record('tried', describeTried(log.attempts)) +
     count('status', status) +

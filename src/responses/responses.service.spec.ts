@@ -49,7 +49,7 @@ class MemoryPins extends ResponsePins {
 }
 
 /** A channel whose upstream answers the same to everything. */
-class StandInChannel implements PinnedRoute<ResponsesProvider>, ResponsesProvider {
+class StandInChannel implements PinnedRoute<KeptResponsesProvider>, KeptResponsesProvider {
   readonly modelClass = 'chat'
   readonly options = {}
   readonly policies: AttemptPolicy[] = []
@@ -60,7 +60,7 @@ class StandInChannel implements PinnedRoute<ResponsesProvider>, ResponsesProvide
   attempt<Result>(
     call: RequestContext,
     policy: AttemptPolicy,
-    run: (provider: ResponsesProvider, context: AttemptContext) => Promise<Result>,
+    run: (provider: KeptResponsesProvider, context: AttemptContext) => Promise<Result>,
   ): Promise<Result> {
     this.policies.push(policy)
     return run(this, { ...attemptOf(call, this.channelId), channelId: this.channelId } as AttemptContext)

@@ -193,7 +193,7 @@ export class RoutedRequest<Provider> implements Route<Provider> {
       options,
       canResend,
       deadlineAtMs,
-      isStrict,
+      isStrict: isStrict || caller.isStrict === true,
     }
   }
 }

@@ -5,7 +5,7 @@ import { ExpressAdapter } from '@nestjs/platform-express'
 import express, { type Express } from 'express'
 import { ProviderResponse } from '../core/byte-stream.js'
 import { type Dialect, UNKNOWN_PATH } from '../core/endpoint.js'
-import { type RequestContext, contextOf, findContext } from '../core/request-context.js'
+import { type RequestContext, type TranslationRecord, contextOf, findContext } from '../core/request-context.js'
 import { dropUpstreamLimits } from '../limits/limit-errors.js'
 import { addHeaders, exposeHeaders, isForPage } from './cors.js'
 import { sendClientError } from './error-filter.js'
@@ -33,6 +33,16 @@ export function writeExplainHeaders({ log, startedAtMs }: RequestContext, header
   headers['x-gateway-overhead-ms'] = String(Math.round(overheadMs * 100) / 100)
 }
 
+/** Adds what became of a request in another dialect; whatever the operator hides of channels, a caller must know of this. */
+function writeTranslationHeaders(
+  { dialects, approximated, dropped }: TranslationRecord,
+  headers: Record<string, unknown>,
+): void {
+  headers['x-gateway-dialect'] = dialects
+  if (approximated !== undefined) headers['x-gateway-approximated'] = approximated
+  if (dropped !== undefined) headers['x-gateway-dropped'] = dropped
+}
+
 /**
  * Makes every response of a server carry its call's own headers (request id and such) and what explains it, for every writer: the
  * relay, the exception filter, Nest, the documentation pages. They are added where the head is written, because Node takes a
@@ -54,6 +64,8 @@ function stampResponses(prototype: object): void {
       if (vary !== undefined) stamped.vary ??= String(vary)
       addHeaders(stamped, call.responseHeaders)
       if (call.isExplained) writeExplainHeaders(call, stamped)
+      const { translation } = call.log
+      if (translation !== undefined) writeTranslationHeaders(translation, stamped)
       if (isForPage(stamped)) exposeHeaders(stamped, this.getHeaderNames())
       if (stamped !== headers) setHeaders(this, stamped)
     }

@@ -89,6 +89,7 @@ export interface UsageRecordTable {
   outcome: string
   reason: string | null
   requests: Generated<number>
+  translation: string | null
   duration_ms: number | null
   prompt_tokens: string | null
   cached_tokens: string | null
@@ -122,6 +123,7 @@ interface ApiKeyTable {
   hint: string
   models: string | null
   limits: string | null
+  translation: string | null
   note: string | null
   created_at_ms: number
   expires_at_ms: number | null

@@ -259,6 +259,7 @@ const CHECKS: Readonly<Record<keyof UsageRecord, Check>> = {
   outcome: oneOf(USAGE_OUTCOMES),
   reason: optional(text),
   requests: optional(count),
+  translation: optional(text),
   durationMs: nullOr(count),
   units,
   reported: nullOr(text),

@@ -3,7 +3,7 @@ import type { GatewayConfig } from '../config/settings.js'
 import { isOwnBearer, ownerOf, UNKNOWN_KEY_ID } from '../core/caller.js'
 import type { UsageClass, UsageKind } from '../core/endpoint.js'
 import { GatewayError, UPSTREAM_FAILURES } from '../core/errors.js'
-import { NO_KEY, type RequestContext, type Units, type Usage } from '../core/request-context.js'
+import { NO_KEY, type RequestContext, type TranslationRecord, type Units, type Usage } from '../core/request-context.js'
 import {
   type CountedUnits,
   countedUnits,
@@ -44,6 +44,7 @@ export interface UsageEntry {
   readonly reason?: string | undefined
   /** Of several refusals, their number. */
   readonly requests?: number
+  readonly translation?: TranslationRecord | undefined
   readonly durationMs: number | undefined
   readonly usage: Usage | undefined
   /** Its units as JSON, where that has been needed already. */
@@ -139,6 +140,7 @@ export function entryFromRequest(
     channelId: log.channelId,
     outcome: word,
     reason: word === 'refused' && log.usage === undefined ? reasonOf(failure) : undefined,
+    translation: log.translation,
     durationMs: outcome.totalMs,
     // The responses within it are recorded one by one.
     usage: billing.records.includes('response') ? undefined : log.usage,
@@ -201,6 +203,7 @@ export function settledRecord(entry: UsageEntry, { units, pricing, cost }: Price
     outcome: entry.outcome,
     ...(entry.reason === undefined ? {} : { reason: entry.reason }),
     ...(entry.requests === undefined || entry.requests === 1 ? {} : { requests: entry.requests }),
+    ...(entry.translation === undefined ? {} : { translation: translationText(entry.translation) }),
     durationMs: entry.durationMs === undefined ? null : Math.round(entry.durationMs),
     units,
     reported: usage?.estimated === false ? (unitsText ?? JSON.stringify(usage.units)) : null,
@@ -240,6 +243,9 @@ function hasFigures(units: Units, counted: CountedUnits): boolean {
   }
   return false
 }
+
+const translationText = ({ dialects, approximated, dropped }: TranslationRecord): string =>
+  JSON.stringify({ dialects, approximated: approximated ?? null, dropped: dropped ?? null })
 
 const textOf = (units: Units | undefined): string | null => (units === undefined ? null : JSON.stringify(units))
 

@@ -213,6 +213,9 @@ class UsageRecordDto {
   @Shown(described('Of a refusal: how many of one minute, for one reason, it stands for; else 1', COUNT))
   readonly requests: number
 
+  @Shown({ description: 'Of a translated request, an object: dialects, approximated, dropped; else null' })
+  readonly translation: unknown
+
   @Shown({ type: ['number', 'null'], description: 'Milliseconds' })
   readonly duration_ms: number | null
 
@@ -242,6 +245,7 @@ class UsageRecordDto {
     this.outcome = record.outcome
     this.reason = record.reason ?? null
     this.requests = record.requests ?? 1
+    this.translation = figures(record.translation ?? null)
     this.duration_ms = record.durationMs
     this.units = shownUnits(record.units)
     this.reported = figures(record.reported)

@@ -29,6 +29,7 @@ const TEXTS = [
   'channel_id',
   'outcome',
   'reason',
+  'translation',
 ] as const
 const WHOLE = ['at_ms', 'duration_ms', 'requests'] as const
 const OTHERS = ['reported', 'estimated', 'pricing'] as const
@@ -65,6 +66,7 @@ function rowOf(record: UsageRecord): Record<string, string | number | null> {
     outcome: record.outcome,
     reason: record.reason ?? null,
     requests: record.requests ?? 1,
+    translation: record.translation ?? null,
     at_ms: record.atMs,
     duration_ms: record.durationMs,
     reported: record.reported,
@@ -91,6 +93,7 @@ function recordOf(row: Selectable<UsageRecordTable>): UsageRecord {
     outcome: row.outcome as UsageOutcome,
     ...(row.reason === null ? {} : { reason: row.reason }),
     ...(row.requests === 1 ? {} : { requests: row.requests }),
+    ...(row.translation === null ? {} : { translation: row.translation }),
     durationMs: row.duration_ms,
     units: unitsOf(row),
     reported: row.reported,

@@ -1,5 +1,6 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util'
 import { isNativeError } from 'node:util/types'
+import { KEY_TRANSLATIONS, type KeyTranslation } from '../../config/auth-schema.js'
 import type { KeyLimits } from '../../config/settings.js'
 import { isCalendarDay } from '../../core/validation-rules.js'
 import { LIMIT_RULES } from '../keys.dto.js'
@@ -59,6 +60,7 @@ type Options = NonNullable<ParseArgsConfig['options']>
 
 const CHANGE_OPTIONS: Options = {
   models: TEXT,
+  translation: TEXT,
   note: TEXT,
   expires: TEXT,
   ...Object.fromEntries(LIMIT_NAMES.map((name) => [optionName(name), TEXT])),
@@ -129,13 +131,22 @@ const textOf = (value: unknown): string | undefined => (typeof value === 'string
 
 function keyFieldsOf(values: Values, nowMs: number): Omit<KeyChangeFields, 'limits'> {
   const models = textOf(values['models'])
+  const translation = textOf(values['translation'])
   const note = textOf(values['note'])
   const expires = textOf(values['expires'])
   return {
     ...(models === undefined ? {} : { models: models === NONE ? null : models.split(',').map((glob) => glob.trim()) }),
+    ...(translation === undefined ? {} : { translation: translationOf(translation) }),
     ...(note === undefined ? {} : { note: note === NONE ? null : note }),
     ...(expires === undefined ? {} : { expires_at: expires === NONE ? null : expiryOf(expires, nowMs) }),
   }
+}
+
+function translationOf(text: string): KeyTranslation | null {
+  if (text === NONE) return null
+  const found = KEY_TRANSLATIONS.find((word) => word === text)
+  if (found === undefined) throw new InvalidCommandError(`--translation is ${KEY_TRANSLATIONS.join()} or ${NONE}.`)
+  return found
 }
 
 function limitsOf(values: Values): LimitChanges {
@@ -171,6 +182,7 @@ export const USAGE = `Usage: npm run keys -- <command>
 
 Terms:
   --models <globs>             with commas: 'gpt-*,tts-1'
+  --translation strict         refuse what a translation would approximate or drop
   --expires <when>             90d, 12h, 30m, or a date (UTC); with update also one that is over
   --note <text>
 ${limitHelp}

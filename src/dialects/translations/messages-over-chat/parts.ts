@@ -1,0 +1,211 @@
+import {
+  listOf,
+  type Members,
+  type MemberTable,
+  optionalStringIn,
+  recordIn,
+  recordOf,
+  type RequestDraft,
+  stringIn,
+  wrongShape,
+} from './request-draft.js'
+
+/** A content part of a chat message. */
+export type ChatPart = Record<string, unknown> & { readonly type: string }
+
+type Judge = (block: Members, path: string, draft: RequestDraft) => ChatPart[]
+
+const CACHED = { type: 'read', cache_control: 'read' } as const
+const CACHE_CONTROL: MemberTable = { type: 'read', ttl: 'drop' }
+const CITATIONS: MemberTable = { enabled: 'read' }
+
+/** The members of the blocks that become parts, and of what stands in them. */
+export const PART_MEMBERS = {
+  text: { ...CACHED, text: 'read', citations: 'read' },
+  image: { ...CACHED, source: 'read', transformations: 'drop' },
+  document: { ...CACHED, source: 'read', citations: 'read', context: 'read', title: 'read' },
+  search_result: { ...CACHED, content: 'read', source: 'read', title: 'read', citations: 'read' },
+} as const satisfies Record<string, MemberTable>
+
+const SERVER_TOOLS = 'Only the model\'s own vendor runs its server tools; leave these blocks out of the conversation.'
+
+/** Blocks without a counterpart, and the way out. */
+export const REFUSED_BLOCKS: Readonly<Record<string, string>> = {
+  server_tool_use: SERVER_TOOLS,
+  web_search_tool_result: SERVER_TOOLS,
+  web_fetch_tool_result: SERVER_TOOLS,
+  code_execution_tool_result: SERVER_TOOLS,
+  bash_code_execution_tool_result: SERVER_TOOLS,
+  text_editor_code_execution_tool_result: SERVER_TOOLS,
+  tool_search_tool_result: SERVER_TOOLS,
+  container_upload: 'Send the file as a document with a base64 source.',
+  tool_reference: 'Send the definition of the tool in tools.',
+  browser_state: 'Describe it in a text block.',
+}
+
+const PARTS: Readonly<Record<keyof typeof PART_MEMBERS, Judge>> = {
+  text: textParts,
+  image: imageParts,
+  document: documentParts,
+  search_result: searchResultParts,
+}
+
+/** The blocks that become parts. */
+export type PartBlock = keyof typeof PARTS
+
+export const isPartBlock = (type: string): type is PartBlock => Object.hasOwn(PARTS, type)
+
+/** Parts for a block of one of the allowed types; others are refused. Empty texts have no part. */
+export function partsOf(
+  value: unknown,
+  path: string,
+  draft: RequestDraft,
+  allowed: readonly PartBlock[] = ['text', 'image', 'document', 'search_result'],
+): ChatPart[] {
+  const block = recordOf(value, path)
+  const type = stringIn(block, 'type', path)
+  if (!isPartBlock(type) || !allowed.includes(type)) refuseBlock(type, path, draft)
+  draft.judge(block, path, PART_MEMBERS[type])
+  const parts = PARTS[type](block, path, draft)
+  for (const part of parts) draft.from(path, part)
+  const last = parts.at(-1)
+  if (last !== undefined) Object.assign(last, breakpoint(block, path, draft))
+  return parts
+}
+
+export function refuseBlock(type: string, path: string, draft: RequestDraft): never {
+  const known = Object.hasOwn(REFUSED_BLOCKS, type) ? REFUSED_BLOCKS[type] : undefined
+  draft.verdicts.refuse(`${path}.type`, known ?? 'A block of this type has no place here.')
+}
+
+/** What marks the end of a cached prefix, where the upstream takes such marks; how long it lives is not the caller's choice there. */
+export function breakpoint(members: Members, path: string, draft: RequestDraft): object {
+  if (members['cache_control'] === null || members['cache_control'] === undefined) return {}
+  const inner = path === '' ? 'cache_control' : `${path}.cache_control`
+  draft.judge(recordOf(members['cache_control'], inner), inner, CACHE_CONTROL)
+  return draft.facts.promptCacheBreakpoints ? { prompt_cache_breakpoint: { mode: 'explicit' } } : {}
+}
+
+const textPart = (text: string): ChatPart => ({ type: 'text', text })
+
+function textParts(block: Members, path: string, draft: RequestDraft): ChatPart[] {
+  const { citations } = block
+  if (citations !== null && citations !== undefined && listOf(citations, `${path}.citations`).length > 0) {
+    draft.verdicts.drop(`${path}.citations`)
+  }
+  const text = stringIn(block, 'text', path)
+  return text === '' ? [] : [textPart(text)]
+}
+
+const BASE64_SOURCE: MemberTable = { type: 'read', media_type: 'read', data: 'read' }
+const URL_SOURCE: MemberTable = { type: 'read', url: 'read' }
+const CONTENT_SOURCE: MemberTable = { type: 'read', content: 'read' }
+const IMAGE_TYPES: ReadonlySet<string> = new Set(['image/jpeg', 'image/png', 'image/gif', 'image/webp'])
+const FETCHED = /^https?:\/\//i
+
+/** The source types of images and documents that have a counterpart. */
+export const IMAGE_SOURCES = ['base64', 'url'] as const
+export const DOCUMENT_SOURCES = ['base64', 'text', 'content'] as const
+
+function imageParts(block: Members, path: string, draft: RequestDraft): ChatPart[] {
+  if (!draft.facts.vision) draft.verdicts.refuse(`${path}.type`, 'The model does not read images.')
+  return [{ type: 'image_url', image_url: { url: imageUrl(recordIn(block, 'source', path), `${path}.source`, draft) } }]
+}
+
+function imageUrl(source: Members, path: string, draft: RequestDraft): string {
+  const type = stringIn(source, 'type', path)
+  if (type === 'url') {
+    draft.judge(source, path, URL_SOURCE)
+    const url = stringIn(source, 'url', path)
+    if (!FETCHED.test(url)) throw wrongShape(`${path}.url`, 'an http or https URL', url)
+    return url
+  }
+  if (type !== 'base64') draft.verdicts.refuse(`${path}.type`, 'Send the image with a base64 or url source.')
+  draft.judge(source, path, BASE64_SOURCE)
+  const mediaType = stringIn(source, 'media_type', path)
+  if (!IMAGE_TYPES.has(mediaType)) {
+    draft.verdicts.refuse(`${path}.media_type`, 'Send the image as JPEG, PNG, GIF or WebP.')
+  }
+  return `data:${mediaType};base64,${stringIn(source, 'data', path)}`
+}
+
+function documentParts(block: Members, path: string, draft: RequestDraft): ChatPart[] {
+  refuseCitations(block, path, draft)
+  const title = optionalStringIn(block, 'title', path)
+  const context = optionalStringIn(block, 'context', path)
+  const source = recordIn(block, 'source', path)
+  const sourcePath = `${path}.source`
+  switch (stringIn(source, 'type', sourcePath)) {
+    case 'base64':
+      draft.judge(source, sourcePath, BASE64_SOURCE)
+      return fileParts(source, path, title, context, draft)
+    case 'text':
+      draft.judge(source, sourcePath, BASE64_SOURCE)
+      draft.verdicts.approximate(path)
+      return [textPart([...heading(title, context), stringIn(source, 'data', sourcePath)].join('\n'))]
+    case 'content':
+      draft.judge(source, sourcePath, CONTENT_SOURCE)
+      return contentParts(source, path, heading(title, context), draft)
+    default:
+      draft.verdicts.refuse(`${sourcePath}.type`, 'Send the document with a base64, text or content source.')
+  }
+}
+
+function fileParts(
+  source: Members,
+  path: string,
+  title: string | undefined,
+  context: string | undefined,
+  draft: RequestDraft,
+): ChatPart[] {
+  if (!draft.facts.files) draft.verdicts.refuse(`${path}.type`, 'The model reads no files. Send the text of the document.')
+  if (stringIn(source, 'media_type', `${path}.source`) !== 'application/pdf') {
+    draft.verdicts.refuse(`${path}.source.media_type`, 'Send a PDF, or the text of the document.')
+  }
+  const data = `data:application/pdf;base64,${stringIn(source, 'data', `${path}.source`)}`
+  const file: ChatPart = { type: 'file', file: { filename: title ?? 'document.pdf', file_data: data } }
+  if (context === undefined) return [file]
+  // A file has no other place for it, and the model was to know it.
+  draft.verdicts.approximate(`${path}.context`)
+  return [textPart(heading(title, context).join('\n')), file]
+}
+
+/** What is said of a document before its text. */
+function heading(title: string | undefined, context: string | undefined): string[] {
+  const lines = []
+  if (title !== undefined) lines.push(`Document: ${title}`)
+  if (context !== undefined) lines.push(`Context: ${context}`)
+  return lines.length === 0 ? [] : [...lines, '']
+}
+
+function contentParts(source: Members, path: string, head: readonly string[], draft: RequestDraft): ChatPart[] {
+  if (head.length > 0) draft.verdicts.approximate(path)
+  const before = head.length === 0 ? [] : [textPart(head.join('\n'))]
+  const { content } = source
+  if (typeof content === 'string') return [...before, ...(content === '' ? [] : [textPart(content)])]
+  const contentPath = `${path}.source.content`
+  const parts = listOf(content, contentPath).flatMap((block, index) =>
+    partsOf(block, `${contentPath}[${index}]`, draft, ['text', 'image']),
+  )
+  return [...before, ...parts]
+}
+
+function searchResultParts(block: Members, path: string, draft: RequestDraft): ChatPart[] {
+  refuseCitations(block, path, draft)
+  draft.verdicts.approximate(path)
+  const texts = listOf(block['content'], `${path}.content`).flatMap((part, index) =>
+    partsOf(part, `${path}.content[${index}]`, draft, ['text']).map(({ text }) => String(text)),
+  )
+  const head = [`Search result: ${stringIn(block, 'title', path)}`, `Source: ${stringIn(block, 'source', path)}`, '']
+  return [textPart([...head, ...texts].join('\n'))]
+}
+
+/** Citations are a promise: chat answers have none. */
+function refuseCitations(block: Members, path: string, draft: RequestDraft): void {
+  if (block['citations'] === null || block['citations'] === undefined) return
+  const citations = recordIn(block, 'citations', path)
+  draft.judge(citations, `${path}.citations`, CITATIONS)
+  if (citations['enabled'] === true) {
+    draft.verdicts.refuse(`${path}.citations.enabled`, 'Send the block without citations.')
+  }
+}

@@ -1,0 +1,122 @@
+import { hash } from 'node:crypto'
+import { GatewayError } from '../../../core/errors.js'
+import type { JsonTexts } from '../../../core/json-text.js'
+import { isRecord, wrongType } from '../../../core/validation-rules.js'
+import type { ModelFacts } from '../../model-facts.js'
+import type { Verdicts } from '../../verdicts.js'
+
+export type Members = Readonly<Record<string, unknown>>
+
+/**
+ * What is to be done with one member of a caller's object: `read` = its translation reads it, `drop` = a hint, anything else is the way
+ * out of a refusal. Members that a table lacks are dropped.
+ */
+export type MemberTable = Readonly<Record<string, 'read' | 'drop' | { readonly refused: string }>>
+
+/** A request in the upstream's dialect while it is made, and whose paths its values have in the caller's. */
+export class RequestDraft {
+  readonly fields: Record<string, unknown> = {}
+  readonly toolNames = new ToolNames()
+  private readonly fieldPaths = new Map<string, string>()
+  private readonly valuePaths = new Map<object, string>()
+
+  constructor(
+    /** The caller's fields. */
+    readonly source: Members,
+    readonly texts: JsonTexts,
+    readonly facts: ModelFacts,
+    readonly verdicts: Verdicts,
+  ) {}
+
+  /** Sets a field of the upstream; `path`: the caller's. */
+  set(name: string, value: unknown, path: string): void {
+    this.fields[name] = value
+    this.fieldPaths.set(name, path)
+  }
+
+  /** The value, which stands for what the caller has at this path. */
+  from<Value extends object>(path: string, value: Value): Value {
+    this.valuePaths.set(value, path)
+    return value
+  }
+
+  /** Says of each member of a caller's object what becomes of it; null is as good as absent. */
+  judge(value: Members, path: string, table: MemberTable): void {
+    for (const name in value) {
+      const member = value[name]
+      if (member === null || member === undefined) continue
+      const verdict = Object.hasOwn(table, name) ? table[name] : 'drop'
+      if (verdict === 'read' || verdict === undefined) continue
+      const memberPath = path === '' ? name : `${path}.${name}`
+      if (verdict === 'drop') this.verdicts.drop(memberPath)
+      else this.verdicts.refuse(memberPath, verdict.refused)
+    }
+  }
+
+  /** The caller's path for the upstream's, which may be spelled `messages.3`, `messages[3]` or `messages.[3]`: of the nearest value. */
+  callerPath(param: string): string | undefined {
+    const [name = '', ...steps] = param.match(/[^.[\]]+/g) ?? []
+    let found = this.fieldPaths.get(name)
+    let value = this.fields[name]
+    for (const step of steps) {
+      if (!isRecord(value) && !Array.isArray(value)) break
+      value = (value as Members)[step]
+      if (typeof value === 'object' && value !== null) found = this.valuePaths.get(value) ?? found
+    }
+    return found
+  }
+}
+
+const LONGEST_NAME = 64
+const ACCEPTED_NAME = /^[\w-]{1,64}$/
+const DIGEST_CHARACTERS = 8
+
+/** Messages allow twice as long names of tools as chat: these get short ones, the same in every request, and are found again by them. */
+export class ToolNames {
+  private readonly originals = new Map<string, string>()
+
+  shortened(name: string): string {
+    if (ACCEPTED_NAME.test(name)) return name
+    const beginning = name.slice(0, LONGEST_NAME - DIGEST_CHARACTERS - 1).replace(/[^\w-]/g, '_')
+    const short = `${beginning}_${hash('sha256', name).slice(0, DIGEST_CHARACTERS)}`
+    this.originals.set(short, name)
+    return short
+  }
+
+  original(name: string): string {
+    return this.originals.get(name) ?? name
+  }
+}
+
+/** A shape that has no translation. */
+export function wrongShape(path: string, expected: string, value: unknown): GatewayError {
+  const { message, code } = wrongType(path, expected, value)
+  return new GatewayError('invalid_request', message, { param: path, code })
+}
+
+export function stringIn(members: Members, name: string, path: string): string {
+  const value = members[name]
+  if (typeof value !== 'string') throw wrongShape(`${path}.${name}`, 'a string', value)
+  return value
+}
+
+/** undefined for null, too. */
+export function optionalStringIn(members: Members, name: string, path: string): string | undefined {
+  return members[name] === null || members[name] === undefined ? undefined : stringIn(members, name, path)
+}
+
+export function recordIn(members: Members, name: string, path: string): Members {
+  const value = members[name]
+  if (!isRecord(value)) throw wrongShape(`${path}.${name}`, 'an object', value)
+  return value
+}
+
+export function listOf(value: unknown, path: string): readonly unknown[] {
+  if (!Array.isArray(value)) throw wrongShape(path, 'an array', value)
+  return value as readonly unknown[]
+}
+
+export function recordOf(value: unknown, path: string): Members {
+  if (!isRecord(value)) throw wrongShape(path, 'an object', value)
+  return value
+}

@@ -1,0 +1,152 @@
+import { GatewayError, quoted } from '../../../core/errors.js'
+import { JsonText } from '../../../core/json-text.js'
+import { isRecord } from '../../../core/validation-rules.js'
+import { breakpoint } from './parts.js'
+import {
+  listOf,
+  type Members,
+  type MemberTable,
+  optionalStringIn,
+  recordIn,
+  recordOf,
+  type RequestDraft,
+  stringIn,
+  wrongShape,
+} from './request-draft.js'
+
+/** The members of a tool. */
+export const TOOL_MEMBERS = {
+  type: 'read',
+  name: 'read',
+  description: 'read',
+  input_schema: 'read',
+  strict: 'read',
+  cache_control: 'read',
+  allowed_callers: 'read',
+  defer_loading: 'read',
+  input_examples: 'drop',
+  eager_input_streaming: 'drop',
+} as const satisfies MemberTable
+
+export function translateTools(value: unknown, draft: RequestDraft): void {
+  const tools = listOf(value, 'tools').map((tool, index) => functionOf(recordOf(tool, `tools[${index}]`), index, draft))
+  // Chat upstreams refuse an empty list, which means the same as none.
+  if (tools.length > 0) draft.set('tools', tools, 'tools')
+}
+
+function functionOf(tool: Members, index: number, draft: RequestDraft): object {
+  const path = `tools[${index}]`
+  refuseTool(tool, path, draft)
+  draft.judge(tool, path, TOOL_MEMBERS)
+  breakpoint(tool, path, draft)
+  const schema = recordIn(tool, 'input_schema', path)
+  const name = stringIn(tool, 'name', path)
+  const shortName = draft.toolNames.shortened(name)
+  if (shortName !== name) draft.verdicts.approximate(`${path}.name`)
+  const description = optionalStringIn(tool, 'description', path)
+  const text = draft.texts.at('tools', index, 'input_schema')?.text
+  const strict = strictOf(tool, path, schema, draft)
+  return draft.from(path, {
+    type: 'function',
+    function: {
+      name: shortName,
+      ...(description === undefined ? {} : { description }),
+      ...(text === undefined ? {} : { parameters: draft.from(`${path}.input_schema`, withType(schema, text)) }),
+      ...(strict === undefined ? {} : { strict }),
+    },
+  })
+}
+
+/** What would be run by the vendor, or by a client that knows the model's own tools. */
+function refuseTool(tool: Members, path: string, draft: RequestDraft): void {
+  const { type, defer_loading: deferred, allowed_callers: callers } = tool
+  if (type !== undefined && type !== null && type !== 'custom') {
+    draft.verdicts.refuse(`${path}.type`, 'Describe it as a custom tool with an input_schema.')
+  }
+  if (deferred === true) draft.verdicts.refuse(`${path}.defer_loading`, 'Send only the tools that are needed.')
+  if (callers === undefined || callers === null) return
+  if (listOf(callers, `${path}.allowed_callers`).some((caller) => caller !== 'direct')) {
+    draft.verdicts.refuse(`${path}.allowed_callers`, 'The model itself is the only caller there is.')
+  }
+}
+
+/** Chat upstreams want the type at the top, which messages may leave out. */
+function withType({ type }: Members, schema: JsonText): JsonText {
+  if (type !== undefined) return schema
+  const rest = schema.text.slice(1)
+  return new JsonText(`{"type":"object"${/^\s*\}/.test(rest) ? '' : ','}${rest}`)
+}
+
+function strictOf({ strict }: Members, path: string, schema: Members, draft: RequestDraft): boolean | undefined {
+  if (strict === undefined || strict === null) return undefined
+  if (typeof strict !== 'boolean') throw wrongShape(`${path}.strict`, 'a boolean', strict)
+  if (!strict || isClosed(schema)) return strict
+  draft.verdicts.approximate(`${path}.strict`)
+  return undefined
+}
+
+const SCHEMA_MAPS = ['properties', '$defs', 'definitions'] as const
+const SCHEMA_LISTS = ['anyOf', 'allOf', 'oneOf'] as const
+
+/** Whether chat upstreams take the schema as strict, for which all properties must be required; messages allow optional ones. */
+function isClosed(schema: unknown): boolean {
+  if (!isRecord(schema)) return true
+  const { properties, required, additionalProperties, type, items } = schema
+  if (type === 'object' || properties !== undefined) {
+    const names = isRecord(properties) ? Object.keys(properties) : []
+    const listed: readonly unknown[] = Array.isArray(required) ? required : []
+    if (additionalProperties !== false || !names.every((name) => listed.includes(name))) return false
+  }
+  const nested = [
+    items,
+    ...SCHEMA_MAPS.flatMap((name) => (isRecord(schema[name]) ? Object.values(schema[name]) : [])),
+    ...SCHEMA_LISTS.flatMap((name) => (Array.isArray(schema[name]) ? (schema[name] as unknown[]) : [])),
+  ]
+  return nested.every(isClosed)
+}
+
+/** The members of each kind of `tool_choice`. */
+export const TOOL_CHOICES = {
+  auto: { type: 'read', disable_parallel_tool_use: 'read' },
+  any: { type: 'read', disable_parallel_tool_use: 'read' },
+  tool: { type: 'read', name: 'read', disable_parallel_tool_use: 'read' },
+  none: { type: 'read' },
+} as const satisfies Record<string, MemberTable>
+
+type Choice = keyof typeof TOOL_CHOICES
+
+const isChoice = (type: string): type is Choice => Object.hasOwn(TOOL_CHOICES, type)
+
+const CHAT_CHOICES: Readonly<Record<Exclude<Choice, 'tool'>, string>> = { auto: 'auto', any: 'required', none: 'none' }
+
+export function translateToolChoice(value: unknown, draft: RequestDraft): void {
+  const path = 'tool_choice'
+  const choice = recordOf(value, path)
+  const type = stringIn(choice, 'type', path)
+  if (!isChoice(type)) draft.verdicts.refuse(`${path}.type`, 'Send auto, any, tool or none.')
+  draft.judge(choice, path, TOOL_CHOICES[type])
+  const names = toolNamesOf(draft)
+  if (names.length === 0) {
+    // Chat upstreams refuse a choice without tools, even where it changes nothing.
+    if (type === 'any' || type === 'tool') throw notThere(path, 'There are no tools to choose from.')
+    return
+  }
+  draft.set('tool_choice', type === 'tool' ? named(choice, names, draft) : CHAT_CHOICES[type], path)
+  if (type !== 'none' && choice['disable_parallel_tool_use'] === true) {
+    draft.set('parallel_tool_calls', false, `${path}.disable_parallel_tool_use`)
+  }
+}
+
+function named(choice: Members, names: readonly unknown[], draft: RequestDraft): object {
+  const name = stringIn(choice, 'name', 'tool_choice')
+  if (!names.includes(name)) throw notThere('tool_choice.name', `There is no tool ${quoted(name)}.`)
+  return { type: 'function', function: { name: draft.toolNames.shortened(name) } }
+}
+
+function toolNamesOf({ source }: RequestDraft): readonly unknown[] {
+  const tools: readonly unknown[] = Array.isArray(source['tools']) ? source['tools'] : []
+  return tools.map((tool) => (isRecord(tool) ? tool['name'] : undefined))
+}
+
+const notThere = (param: string, message: string): GatewayError =>
+  new GatewayError('invalid_request', `Invalid value for '${param}': ${message}`, { param, code: 'invalid_value' })
