@@ -1,0 +1,134 @@
+import type { JsonTexts } from '../../../core/json-text.js'
+import { isRecord } from '../../../core/validation-rules.js'
+import { malformedResponse } from '../../../upstream/upstream-response.js'
+import type { Thoughts } from '../../translator.js'
+import { type AnswerEnd, CHAT_FINISH, endOfMessage } from '../stop-reasons.js'
+import { chatUsage, figuresOfMessages } from '../usage.js'
+import type { Block } from './parts.js'
+import type { Fields } from './shapes.js'
+import { thinkingBlock } from './thoughts.js'
+import { isTextInput, type ToolFields } from './tools.js'
+
+/** What an answer is translated with. */
+export interface AnswerTerms {
+  /** The caller's name of the model. */
+  readonly model: string
+  readonly tools: Pick<ToolFields, 'customNames' | 'isLegacy'>
+  readonly thoughts: Thoughts | undefined
+}
+
+/** Shown where an upstream refuses without a word: `refusal` tells a caller that there is no answer. */
+export const REFUSED = 'The model refused to answer.'
+
+/** A whole message as JSON text of a chat completion. */
+export function chatCompletion(answer: Fields, texts: JsonTexts, terms: AnswerTerms): string {
+  const { id, content, stop_details: details, usage } = answer
+  if (typeof id !== 'string' || !Array.isArray(content)) throw malformedResponse('The upstream sent no message.')
+  const end = endOf(answer['stop_reason'])
+  const parts = new MessageParts(terms)
+  content.forEach((block: unknown, index) => {
+    if (isRecord(block)) parts.add(block, () => texts.at('content', index, 'input')?.text.text ?? '{}')
+  })
+  const message = parts.message(end, details)
+  return JSON.stringify({
+    id,
+    object: 'chat.completion',
+    created: nowSeconds(),
+    model: terms.model,
+    choices: [{ index: 0, message, logprobs: null, finish_reason: finishReason(end, terms) }],
+    ...(isRecord(usage) ? { usage: chatUsage(figuresOfMessages(usage)) } : {}),
+  })
+}
+
+export const nowSeconds = (): number => Math.floor(Date.now() / 1000)
+
+export function endOf(stopReason: unknown): AnswerEnd {
+  const end = typeof stopReason === 'string' ? endOfMessage(stopReason) : undefined
+  if (end === undefined) throw malformedResponse('The upstream did not end its answer.')
+  return end
+}
+
+/** The old form has a word of its own. */
+export const finishReason = (end: AnswerEnd, { tools }: Pick<AnswerTerms, 'tools'>): string =>
+  end === 'called' && tools.isLegacy ? 'function_call' : CHAT_FINISH[end]
+
+export const explanationOf = (details: unknown): string =>
+  isRecord(details) && typeof details['explanation'] === 'string' ? details['explanation'] : REFUSED
+
+/** Remembers what was thought before each call, as some clients do not hand it back. */
+export class ThoughtsBeforeCalls {
+  private blocks: Block[] = []
+
+  constructor(private readonly thoughts: Thoughts | undefined) {}
+
+  add(block: Block): void {
+    this.blocks.push(block)
+  }
+
+  called(id: string): void {
+    if (this.blocks.length === 0) return
+    this.thoughts?.remember(id, JSON.stringify(this.blocks))
+    this.blocks = []
+  }
+}
+
+/** Collects what the blocks of a whole answer are in a chat message. */
+class MessageParts {
+  private text = ''
+  private reasoning = ''
+  private readonly thinkingBlocks: Block[] = []
+  private readonly calls: Fields[] = []
+  private readonly remembered: ThoughtsBeforeCalls
+
+  constructor(private readonly terms: AnswerTerms) {
+    this.remembered = new ThoughtsBeforeCalls(terms.thoughts)
+  }
+
+  /** Blocks of other types mean nothing to the caller. */
+  add(block: Fields, inputText: () => string): void {
+    const { type, text, thinking } = block
+    if (type === 'text' && typeof text === 'string') this.text += text
+    else if (type === 'tool_use') this.call(block, inputText())
+    if (type === 'thinking' && typeof thinking === 'string') this.reasoning += thinking
+    const thought = thinkingBlock(block)
+    if (thought === undefined) return
+    this.thinkingBlocks.push(thought)
+    this.remembered.add(thought)
+  }
+
+  private call({ id, name, input }: Fields, inputText: string): void {
+    if (typeof id !== 'string' || typeof name !== 'string') throw malformedResponse('The upstream called no tool.')
+    this.remembered.called(id)
+    if (this.terms.tools.isLegacy && this.calls.length > 0) throw secondCall()
+    const isCustom = this.terms.tools.customNames.has(name)
+    this.calls.push(
+      isCustom
+        ? { id, type: 'custom', custom: { name, input: isTextInput(input) ? input.input : inputText } }
+        : { id, type: 'function', function: { name, arguments: inputText } },
+    )
+  }
+
+  message(end: AnswerEnd, details: unknown): Fields {
+    const isRefused = end === 'refused'
+    // Calls of a refused turn must not be run.
+    const calls = isRefused ? [] : this.calls
+    const isTextless = this.text === '' && (isRefused || calls.length > 0)
+    return {
+      role: 'assistant',
+      content: isTextless ? null : this.text,
+      refusal: isRefused ? explanationOf(details) : null,
+      ...(this.reasoning === '' ? {} : { reasoning_content: this.reasoning }),
+      ...(this.thinkingBlocks.length === 0 ? {} : { thinking_blocks: this.thinkingBlocks }),
+      ...this.callFields(calls),
+    }
+  }
+
+  private callFields(calls: readonly Fields[]): Fields {
+    if (calls.length === 0) return {}
+    return this.terms.tools.isLegacy ? { function_call: calls[0]?.['function'] } : { tool_calls: calls }
+  }
+}
+
+/** The upstream was asked for one alone. */
+export const secondCall = (): Error =>
+  malformedResponse('The upstream called two tools where the client can be told of one.')

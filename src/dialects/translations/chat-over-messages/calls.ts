@@ -1,0 +1,82 @@
+import { JsonText } from '../../../core/json-text.js'
+import { isRecord } from '../../../core/validation-rules.js'
+import type { Verdicts } from '../../verdicts.js'
+import { messagesToolId } from '../tool-ids.js'
+import type { Block } from './parts.js'
+import { dropOthers, type Fields, isAbsent, listAt, recordAt, textAt } from './shapes.js'
+
+/** A call of a tool in an assistant's turn. */
+export interface Call {
+  /** As the caller knows it. */
+  readonly id: string
+  readonly path: string
+  readonly block: Block & { readonly id: string }
+}
+
+// SDKs add to arguments what they have parsed of them.
+const CALL_MEMBERS: ReadonlySet<string> = new Set(['id', 'type', 'index', 'function', 'custom'])
+const FUNCTION_MEMBERS: ReadonlySet<string> = new Set(['name', 'arguments', 'parsed_arguments'])
+const CUSTOM_MEMBERS: ReadonlySet<string> = new Set(['name', 'input'])
+
+/** Reads the calls of all turns; upstreams refuse an id that two calls have. */
+export class CallReader {
+  private readonly uses = new Map<string, number>()
+
+  constructor(private readonly verdicts: Verdicts) {}
+
+  /** Those of one assistant's message. */
+  callsOf({ tool_calls: calls, function_call: call }: Fields, path: string, index: number): Call[] {
+    const read = listAt(calls, `${path}.tool_calls`).map((value, position) =>
+      this.callOf(value, `${path}.tool_calls[${position}]`),
+    )
+    if (isAbsent(call)) return read
+    // The old form has no id: the position makes one, the same in every request of the conversation.
+    const callPath = `${path}.function_call`
+    return [...read, this.functionCall(recordAt(call, callPath), callPath, `function_call_${index}`, callPath)]
+  }
+
+  private callOf(value: unknown, path: string): Call {
+    const call = recordAt(value, path)
+    dropOthers(call, CALL_MEMBERS, path, this.verdicts)
+    const id = textAt(call['id'], `${path}.id`)
+    const type = call['type'] ?? 'function'
+    if (type === 'function') {
+      return this.functionCall(recordAt(call['function'], `${path}.function`), `${path}.function`, id, path)
+    }
+    if (type !== 'custom') return this.verdicts.refuse(`${path}.type`, 'Send calls of functions or custom tools.')
+    const custom = recordAt(call['custom'], `${path}.custom`)
+    dropOthers(custom, CUSTOM_MEMBERS, `${path}.custom`, this.verdicts)
+    const input = { input: textAt(custom['input'], `${path}.custom.input`) }
+    return { id, path, block: this.blockOf(id, textAt(custom['name'], `${path}.custom.name`), input) }
+  }
+
+  private functionCall(called: Fields, calledPath: string, id: string, path: string): Call {
+    dropOthers(called, FUNCTION_MEMBERS, calledPath, this.verdicts)
+    const name = textAt(called['name'], `${calledPath}.name`)
+    const text = isAbsent(called['arguments']) ? '' : textAt(called['arguments'], `${calledPath}.arguments`)
+    return { id, path, block: this.blockOf(id, name, this.inputOf(text, `${calledPath}.arguments`)) }
+  }
+
+  private blockOf(id: string, name: string, input: object): Call['block'] {
+    const use = this.uses.get(id) ?? 0
+    this.uses.set(id, use + 1)
+    // Some upstreams number the calls of each turn from 0: a later one gets an id with the number of its use.
+    return { type: 'tool_use', id: messagesToolId(use === 0 ? id : `${id} ${use}`), name, input }
+  }
+
+  /** The text itself, with its numbers as the model spelled them; a model may have written anything. */
+  private inputOf(text: string, path: string): object {
+    if (text.trim() === '') return {}
+    if (isRecord(parsed(text))) return new JsonText(text)
+    this.verdicts.approximate(path)
+    return { arguments: text }
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,19 @@
+import type { MessagesFields } from '../../messages-wire.js'
+import type { ChatFields } from '../../openai-wire.js'
+import type { Translator } from '../../translator.js'
+import { type AnswerTerms, chatCompletion } from './answer.js'
+import { ChatChunks } from './events.js'
+import { translatedRequest } from './request.js'
+
+/** Chat completions of an upstream that speaks messages. */
+export const chatOverMessages: Translator<ChatFields, MessagesFields> = (body, target, verdicts) => {
+  const { request, tools, paths } = translatedRequest(body, target, verdicts)
+  const terms: AnswerTerms = { model: body.fields.model, tools, thoughts: target.thoughts }
+  const isUsageAsked = body.fields.stream_options?.['include_usage'] === true
+  return {
+    request,
+    response: (answer, texts) => chatCompletion(answer, texts, terms),
+    events: () => new ChatChunks(terms, isUsageAsked, target.memory),
+    error: (error) => paths.in(error),
+  }
+}

@@ -1,0 +1,154 @@
+import { isRecord } from '../../../core/validation-rules.js'
+import type { Verdicts } from '../../verdicts.js'
+import { type Fields, invalidShape, isAbsent, listAt, recordAt, textAt } from './shapes.js'
+
+/** Judges a field of the request that is not null. */
+type FieldRule = (value: unknown, path: string, verdicts: Verdicts) => void
+
+/** It stands in the upstream's request; `request.ts` says as what. */
+const translated: FieldRule = () => undefined
+
+const dropped: FieldRule = (_value, path, verdicts) => {
+  verdicts.drop(path)
+}
+
+/** For values that are what happens without them. */
+const droppedUnless =
+  (isDefault: (value: unknown) => boolean): FieldRule =>
+  (value, path, verdicts) => {
+    if (!isDefault(value)) verdicts.drop(path)
+  }
+
+const refusedUnless =
+  (isDefault: (value: unknown) => boolean, wayOut: string): FieldRule =>
+  (value, path, verdicts) => {
+    if (!isDefault(value)) verdicts.refuse(path, wayOut)
+  }
+
+const LEAVE_OUT = 'Leave it out.'
+const NEVER = (): boolean => false
+const isZero = (value: unknown): boolean => value === 0
+
+const STREAM_OPTIONS: ReadonlySet<string> = new Set(['include_usage', 'include_obfuscation'])
+
+const streamOptions: FieldRule = (value, path, verdicts) => {
+  for (const [name, option] of Object.entries(recordAt(value, path))) {
+    // Chunks are not padded: who wants none gets none.
+    const isDropped = name === 'include_obfuscation' ? option === true : !STREAM_OPTIONS.has(name)
+    if (isDropped && !isAbsent(option)) verdicts.drop(`${path}.${name}`)
+  }
+}
+
+const temperature: FieldRule = (value, path, verdicts) => {
+  if (Number(value) > 1) verdicts.refuse(path, 'Send at most 1.')
+}
+
+const responseFormat: FieldRule = (value, path, verdicts) => {
+  const format = recordAt(value, path)
+  const { type } = format
+  if (type === 'text') return
+  if (type !== 'json_schema') verdicts.refuse(`${path}.type`, 'Send json_schema.')
+  const schemaPath = `${path}.json_schema`
+  const { schema, description, ...rest } = recordAt(format['json_schema'], schemaPath)
+  if (!isRecord(schema)) verdicts.refuse(`${schemaPath}.schema`, 'Send a schema.')
+  if (!isAbsent(description)) verdicts.drop(`${schemaPath}.description`)
+  for (const name of Object.keys(rest)) if (!FORMAT_MEMBERS.has(name)) verdicts.drop(`${schemaPath}.${name}`)
+}
+
+/** The name has no meaning beside the schema, and upstreams always keep to it. */
+const FORMAT_MEMBERS: ReadonlySet<string> = new Set(['name', 'strict'])
+
+const isTextAlone = (value: unknown): boolean => Array.isArray(value) && value.every((item) => item === 'text')
+
+/** What becomes of every field of a chat request; all others are dropped. */
+export const CHAT_FIELDS: Readonly<Record<string, FieldRule>> = {
+  messages: translated,
+  model: translated,
+  audio: refusedUnless(NEVER, 'Ask for text.'),
+  frequency_penalty: refusedUnless(isZero, LEAVE_OUT),
+  function_call: translated,
+  functions: translated,
+  logit_bias: refusedUnless((value) => isRecord(value) && Object.keys(value).length === 0, LEAVE_OUT),
+  logprobs: refusedUnless((value) => value === false, LEAVE_OUT),
+  max_completion_tokens: translated,
+  max_tokens: translated,
+  metadata: dropped,
+  modalities: refusedUnless(isTextAlone, 'Ask for text.'),
+  moderation: refusedUnless(NEVER, LEAVE_OUT),
+  n: refusedUnless((value) => value === 1, 'Ask for one choice.'),
+  parallel_tool_calls: translated,
+  prediction: dropped,
+  presence_penalty: refusedUnless(isZero, LEAVE_OUT),
+  prompt_cache_key: dropped,
+  prompt_cache_options: dropped,
+  prompt_cache_retention: dropped,
+  reasoning_effort: translated,
+  response_format: responseFormat,
+  safety_identifier: translated,
+  seed: dropped,
+  service_tier: refusedUnless((value) => Object.hasOwn(SERVICE_TIERS, String(value)), 'Send auto or default.'),
+  stop: translated,
+  store: droppedUnless((value) => value === false),
+  stream: translated,
+  stream_options: streamOptions,
+  temperature,
+  tool_choice: translated,
+  tools: translated,
+  top_logprobs: refusedUnless(isZero, LEAVE_OUT),
+  top_p: translated,
+  user: translated,
+  verbosity: dropped,
+  web_search_options: refusedUnless(NEVER, LEAVE_OUT),
+}
+
+export function judgeFields(body: Fields, verdicts: Verdicts): void {
+  for (const [name, value] of Object.entries(body)) {
+    if (isAbsent(value)) continue
+    const rule = Object.hasOwn(CHAT_FIELDS, name) ? CHAT_FIELDS[name] : undefined
+    if (rule === undefined) verdicts.drop(name)
+    else rule(value, name, verdicts)
+  }
+}
+
+export const SERVICE_TIERS: Readonly<Record<string, string>> = { auto: 'auto', default: 'standard_only' }
+
+/** The upstream needs a maximum; the caller's newer name wins. */
+export function maximumTokens(body: Fields, byDefault: number, verdicts: Verdicts): number {
+  const { max_completion_tokens: maximum, max_tokens: older } = body
+  if (isAbsent(maximum) && isAbsent(older)) {
+    verdicts.approximate('max_completion_tokens')
+    return byDefault
+  }
+  const value = maximum ?? older
+  if (typeof value === 'number' && Number.isInteger(value) && value > 0) return value
+  throw invalidShape(isAbsent(maximum) ? 'max_tokens' : 'max_completion_tokens', 'an integer of at least 1')
+}
+
+/** Upstreams refuse stop sequences of white space, and dropping one would make the answer longer. */
+export function stopSequences(stop: unknown, verdicts: Verdicts): readonly string[] {
+  const list = typeof stop === 'string' ? [stop] : listAt(stop, 'stop')
+  return list.map((value, index) => {
+    const path = typeof stop === 'string' ? 'stop' : `stop[${index}]`
+    const text = textAt(value, path)
+    return text.trim() === '' ? verdicts.refuse(path, 'Send a sequence that is not white space alone.') : text
+  })
+}
+
+/** What an upstream takes from models that are not told how to choose their words: what is so anyway. */
+const NEUTRAL = 1
+/** Of a model that thinks. */
+const SMALLEST_TOP_P = 0.95
+
+/** Upstreams refuse them from newer models, and all but the neutral ones where the model thinks. */
+export function samplingFields(body: Fields, isTaken: boolean, isThinking: boolean, verdicts: Verdicts): Fields {
+  const kept: Record<string, number> = {}
+  for (const name of ['temperature', 'top_p']) {
+    const value = body[name]
+    if (isAbsent(value)) continue
+    if (typeof value !== 'number') throw invalidShape(name, 'a number')
+    const isKept = isTaken && (!isThinking || value === NEUTRAL || (name === 'top_p' && value >= SMALLEST_TOP_P))
+    if (isKept) kept[name] = value
+    else if (value !== NEUTRAL) verdicts.drop(name)
+  }
+  return kept
+}

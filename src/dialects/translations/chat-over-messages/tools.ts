@@ -1,0 +1,179 @@
+import { JsonText, type JsonTexts } from '../../../core/json-text.js'
+import { isRecord } from '../../../core/validation-rules.js'
+import type { Verdicts } from '../../verdicts.js'
+import { dropOthers, type Fields, invalidShape, isAbsent, listAt, recordAt, textAt } from './shapes.js'
+
+/** A tool of the upstream. */
+interface Tool {
+  readonly name: string
+  readonly path: string
+  /** Takes a text instead of arguments. */
+  readonly isCustom: boolean
+  readonly fields: Fields
+}
+
+/** What the upstream's model may call, and must. */
+export interface ToolFields {
+  readonly tools?: readonly Fields[]
+  readonly tool_choice?: Fields
+  /** The caller's tools, in the order of the upstream's. */
+  readonly paths: readonly string[]
+  /** Names of tools that take a text. */
+  readonly customNames: ReadonlySet<string>
+  /** The caller knows only the old form, of one call in an answer. */
+  readonly isLegacy: boolean
+  readonly isForced: boolean
+}
+
+/** Of `tools`, `functions`, `tool_choice`, `function_call` and `parallel_tool_calls`. */
+export function toolFields(body: Fields, texts: JsonTexts, verdicts: Verdicts): ToolFields {
+  const functions = listAt(body['functions'], 'functions').map((value, index) =>
+    functionTool(value, `functions[${index}]`, `functions[${index}]`, texts.at('functions', index), verdicts),
+  )
+  const tools = listAt(body['tools'], 'tools').map((value, index) =>
+    toolOf(value, `tools[${index}]`, texts.at('tools', index), verdicts),
+  )
+  const isLegacy = functions.length > 0 && tools.length === 0
+  const choice = choiceOf(body, [...tools, ...functions], verdicts)
+  const allowed = choice.tools
+  const isSerial = isLegacy || !mayCallInParallel(body['parallel_tool_calls'])
+  return {
+    ...(allowed.length === 0 ? {} : { tools: allowed.map(({ fields }) => fields) }),
+    ...choiceFields(choice, isSerial),
+    paths: allowed.map(({ path }) => path),
+    customNames: new Set(allowed.filter(({ isCustom }) => isCustom).map(({ name }) => name)),
+    isLegacy,
+    isForced: choice.fields?.['type'] === 'any' || choice.fields?.['type'] === 'tool',
+  }
+}
+
+function mayCallInParallel(value: unknown): boolean {
+  if (isAbsent(value) || typeof value === 'boolean') return value !== false
+  throw invalidShape('parallel_tool_calls', 'true or false')
+}
+
+const TOOL_MEMBERS: ReadonlySet<string> = new Set(['type', 'function', 'custom'])
+const FUNCTION_MEMBERS: ReadonlySet<string> = new Set(['name', 'description', 'parameters', 'strict'])
+const CUSTOM_MEMBERS: ReadonlySet<string> = new Set(['name', 'description', 'format'])
+
+function toolOf(value: unknown, path: string, texts: JsonTexts | undefined, verdicts: Verdicts): Tool {
+  const tool = recordAt(value, path)
+  dropOthers(tool, TOOL_MEMBERS, path, verdicts)
+  const { type } = tool
+  if (type === 'function') {
+    return functionTool(tool['function'], path, `${path}.function`, texts?.at('function'), verdicts)
+  }
+  if (type !== 'custom') return verdicts.refuse(`${path}.type`, 'Send functions or custom tools.')
+  const customPath = `${path}.custom`
+  const custom = recordAt(tool['custom'], customPath)
+  dropOthers(custom, CUSTOM_MEMBERS, customPath, verdicts)
+  const { format } = custom
+  if (!isAbsent(format) && recordAt(format, `${customPath}.format`)['type'] !== 'text') {
+    verdicts.refuse(`${customPath}.format`, 'Send a custom tool without a grammar.')
+  }
+  const name = textAt(custom['name'], `${customPath}.name`)
+  const fields = { name, ...description(custom, customPath), input_schema: TEXT_INPUT }
+  return { name, path, isCustom: true, fields }
+}
+
+/** What a custom tool takes: one text. */
+const TEXT_INPUT = { type: 'object', properties: { input: { type: 'string' } }, required: ['input'] }
+
+function functionTool(
+  value: unknown,
+  path: string,
+  functionPath: string,
+  texts: JsonTexts | undefined,
+  verdicts: Verdicts,
+): Tool {
+  const called = recordAt(value, functionPath)
+  dropOthers(called, FUNCTION_MEMBERS, functionPath, verdicts)
+  const name = textAt(called['name'], `${functionPath}.name`)
+  const input_schema = schemaOf(called['parameters'], `${functionPath}.parameters`, texts?.at('parameters')?.text)
+  const strict = called['strict'] === true ? { strict: true } : {}
+  return {
+    name,
+    path,
+    isCustom: false,
+    fields: { name, ...description(called, functionPath), input_schema, ...strict },
+  }
+}
+
+function description({ description: text }: Fields, path: string): Fields {
+  return isAbsent(text) || text === '' ? {} : { description: textAt(text, `${path}.description`) }
+}
+
+/** As the caller spelled it. Upstreams refuse a schema that does not say that it is of an object. */
+function schemaOf(parameters: unknown, path: string, text: JsonText | undefined): object {
+  if (isAbsent(parameters) || text === undefined) return { type: 'object', properties: {} }
+  const schema = recordAt(parameters, path)
+  if (Object.hasOwn(schema, 'type')) return text
+  const rest = Object.keys(schema).length === 0 ? '}' : `,${text.text.slice(1)}`
+  return new JsonText(`{"type":"object"${rest}`)
+}
+
+interface Choice {
+  /** Those that may be called. */
+  readonly tools: readonly Tool[]
+  readonly fields?: Fields
+}
+
+function choiceFields({ tools, fields }: Choice, isSerial: boolean): Pick<ToolFields, 'tool_choice'> {
+  if (tools.length === 0) return {}
+  if (!isSerial || fields?.['type'] === 'none') return fields === undefined ? {} : { tool_choice: fields }
+  return { tool_choice: { ...(fields ?? { type: 'auto' }), disable_parallel_tool_use: true } }
+}
+
+const MODES: Readonly<Record<string, Fields>> = {
+  none: { type: 'none' },
+  auto: { type: 'auto' },
+  required: { type: 'any' },
+}
+
+function choiceOf(body: Fields, tools: readonly Tool[], verdicts: Verdicts): Choice {
+  const isOld = isAbsent(body['tool_choice'])
+  const path = isOld ? 'function_call' : 'tool_choice'
+  const value = body[path]
+  if (isAbsent(value)) return { tools }
+  if (typeof value === 'string') return { tools, fields: modeOf(value, path, tools) }
+  const choice = recordAt(value, path)
+  if (choice['type'] === 'allowed_tools') return allowedTools(choice, path, tools, verdicts)
+  const name = isOld ? textAt(choice['name'], `${path}.name`) : named(choice, path)
+  if (!tools.some((tool) => tool.name === name)) throw invalidShape(path, "one of the request's tools")
+  return { tools, fields: { type: 'tool', name } }
+}
+
+function modeOf(mode: string, path: string, tools: readonly Tool[]): Fields {
+  const fields = Object.hasOwn(MODES, mode) ? MODES[mode] : undefined
+  if (fields === undefined) throw invalidShape(path, 'none, auto, required or an object')
+  if (mode === 'required' && tools.length === 0) throw invalidShape(path, 'no choice without tools')
+  return fields
+}
+
+/** The name in `{type: 'function', function: {name}}`, and the same of custom tools. */
+function named(choice: Fields, path: string): string {
+  const type = choice['type']
+  if (type !== 'function' && type !== 'custom') throw invalidShape(`${path}.type`, 'function, custom or allowed_tools')
+  return textAt(recordAt(choice[type], `${path}.${type}`)['name'], `${path}.${type}.name`)
+}
+
+/** Only these are sent, which cuts the upstream's prompt cache at the tools. */
+function allowedTools(choice: Fields, path: string, tools: readonly Tool[], verdicts: Verdicts): Choice {
+  const allowedPath = `${path}.allowed_tools`
+  const { mode, tools: list } = recordAt(choice['allowed_tools'], allowedPath)
+  const names = listAt(list, `${allowedPath}.tools`).map((value, index) => {
+    const toolPath = `${allowedPath}.tools[${index}]`
+    const name = named(recordAt(value, toolPath), toolPath)
+    if (!tools.some((tool) => tool.name === name)) throw invalidShape(toolPath, "one of the request's tools")
+    return name
+  })
+  const fields = mode === 'required' || mode === 'auto' ? MODES[mode] : undefined
+  if (fields === undefined) throw invalidShape(`${allowedPath}.mode`, 'auto or required')
+  if (names.length === 0) throw invalidShape(`${allowedPath}.tools`, 'at least one tool')
+  verdicts.approximate(path)
+  return { tools: tools.filter(({ name }) => names.includes(name)), fields }
+}
+
+/** Whether a value is the input of a custom tool. */
+export const isTextInput = (input: unknown): input is { readonly input: string } =>
+  isRecord(input) && typeof input['input'] === 'string' && Object.keys(input).length === 1
