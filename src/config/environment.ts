@@ -78,6 +78,7 @@ export const ENVIRONMENT_OVERRIDES = [
   { variable: 'METRICS_PORT', section: 'server', setting: 'metricsPort' },
   { variable: 'METRICS_HOST', section: 'observability', setting: 'metricsHost' },
   { variable: 'DOCS', section: 'server', setting: 'docs' },
+  { variable: 'TRANSLATE', section: 'dialects', setting: 'translate' },
   { variable: 'FETCH_DOCUMENTS', section: 'documents', setting: 'fetch' },
   { variable: 'OTEL_EXPORTER_OTLP_ENDPOINT', section: 'observability', setting: 'otlpUrl' },
 ] as const

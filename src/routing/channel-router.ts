@@ -166,7 +166,7 @@ export class ChannelRouter extends ProviderRouter {
     const usable = caller.bearer === undefined ? own : callers
     const isServedToOthers = isServed(own) || isServed(callers) || caller.bearer !== undefined
     if (!isServed(usable) && isServedToOthers) throw keyNotAccepted()
-    const native: readonly Candidate<RoutedProviderOf<C>>[] = this.candidates(capability, usable.native)
+    const native = this.candidates(capability, usable.native)
     if (usable.translated.size === 0) return native
     return [...native, ...this.translatedCandidates(capability, usable.translated, row, caller)]
   }
@@ -189,10 +189,10 @@ export class ChannelRouter extends ProviderRouter {
   private candidates<C extends Capability>(
     capability: C,
     usable: readonly Channel[],
-  ): readonly Candidate<ProviderOf<C>>[] {
+  ): readonly Candidate<RoutedProviderOf<C>>[] {
     return channelOrder(usable, this.health).map((channel) => ({
       channel,
-      provider: this.registry.find(channel.provider)[capability] as ProviderOf<C>,
+      provider: this.registry.find(channel.provider)[capability] as RoutedProviderOf<C>,
     }))
   }
 

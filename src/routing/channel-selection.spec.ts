@@ -5,7 +5,13 @@ import { PROVIDERS } from '../app/providers.js'
 import { seededRandom } from '../../test/support/eventually.js'
 import type { ChannelConfig } from '../config/channel-schema.js'
 import type { ProviderOf } from '../providers/contract.js'
-import { channelOrder, everyChannel, ProviderRegistry, RoutingTable } from './channel-selection.js'
+import {
+  channelOrder,
+  everyChannel,
+  ProviderRegistry,
+  RoutingTable,
+  type ServingChannels,
+} from './channel-selection.js'
 import { Channel } from './channel.js'
 import type { BreakerState, ChannelAttempt } from './circuit-breaker.js'
 
@@ -259,7 +265,7 @@ describe('Who serves a model', () => {
       new ProviderRegistry(PROVIDERS, { p1: { chat: CHAT, speech: SPEECH } }),
     )
 
-  const idsOf = (channels: readonly { readonly id: string }[]): string => channels.map(({ id }) => id).join()
+  const idsOf = ({ native }: ServingChannels): string => native.map(({ id }) => id).join()
 
   const routing = table(
     channel('own', { credentials: 's', models: ['chat-*'] }),

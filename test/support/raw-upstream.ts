@@ -181,11 +181,11 @@ export const attemptRecord = (
 export function attemptOf(
   call: RequestContext,
   channelId = 'first',
-): Pick<AttemptContext, 'disconnect' | 'memory' | 'record' | 'requestId'> {
-  const { disconnect, log, memory, requestId } = call
+): Pick<AttemptContext, 'disconnect' | 'isStrict' | 'memory' | 'record' | 'requestId'> {
+  const { disconnect, isStrict, log, memory, requestId } = call
   const record = new AttemptRecord(channelId, performance.now())
   log.attempts.push(record)
-  return { disconnect, memory, record, requestId }
+  return { disconnect, isStrict, memory, record, requestId }
 }
 
 export const newCall = (path = '/v1/chat/completions'): RequestContext =>

@@ -9,6 +9,7 @@ import { channelOrder, ProviderRegistry } from '../../src/routing/channel-select
 import { Channel } from '../../src/routing/channel.js'
 import { ChannelHealth } from '../../src/routing/circuit-breaker.js'
 import { RetryBudget } from '../../src/routing/retry.js'
+import { Translations } from '../../src/routing/translations.js'
 import { UpstreamClient } from '../../src/upstream/upstream-client.js'
 import { parseConfig } from './config.js'
 import { seededRandom } from './eventually.js'
@@ -142,6 +143,7 @@ export interface RoutingDocument {
   readonly channels: readonly object[]
   readonly models?: readonly object[]
   readonly timeouts?: object
+  readonly dialects?: object
 }
 
 /** A channel entry with an address and a secret; what is given replaces the defaults. */
@@ -161,5 +163,7 @@ export function routingOf(document: RoutingDocument, ...reloads: RoutingDocument
   )
   const health = new ChannelHealth(store)
   const registry = new ProviderRegistry(PROVIDERS, { p1: P1, p2: P2, p4: P4, m1: M1, vidgen: VIDGEN, imggen: IMGGEN })
-  return { router: new ChannelRouter(store, new UpstreamClient(), registry, health, new RetryBudget()), health, store }
+  const translations = new Translations(store)
+  const router = new ChannelRouter(store, new UpstreamClient(), registry, health, new RetryBudget(), translations)
+  return { router, health, store }
 }

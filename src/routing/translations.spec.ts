@@ -1,0 +1,131 @@
+import { describe, expect, it } from '@jest/globals'
+import { newCall, NEVER_SENT } from '../../test/support/raw-upstream.js'
+import { channelEntry, type RoutingDocument, routingOf } from '../../test/support/routing.js'
+import type { WritingDialect } from '../config/model-classes.js'
+import type { Caller } from '../core/caller.js'
+import { GatewayError } from '../core/errors.js'
+
+const CALLER: Caller = { keyId: 'test' }
+const CHANNELS = [channelEntry('p1'), channelEntry('m1', { provider: 'm1' })]
+const ON = { channels: CHANNELS, dialects: { translate: 'on' } }
+
+/** The channels that are tried for a model, each with the class of what serves it; every attempt fails as the error says. */
+async function triedFor(document: RoutingDocument, dialect: WritingDialect, model: string, error = failed('unsent')) {
+  const tried: string[] = []
+  const { router } = routingOf(document)
+  await router
+    .route(dialect, model, CALLER)
+    .attempt(newCall(), { canRetryAfterSend: true }, (provider, { channelId }) => {
+      tried.push(`${channelId} ${provider.constructor.name}`)
+      return Promise.reject(error)
+    })
+    .catch(() => undefined)
+  return tried
+}
+
+const failed = (phase: 'unsent' | 'sent'): GatewayError =>
+  new GatewayError(
+    'upstream_failed',
+    'Gone.',
+    phase === 'unsent' ? NEVER_SENT : { attempt: { phase, channelError: true } },
+  )
+
+describe('A model behind a dialect that its upstream does not speak', () => {
+  it.each([
+    ['chat', 'claude-sonnet-4-5', ['m1 ChatOverMessages']],
+    ['messages', 'gpt-4o-mini', ['p1 MessagesOverChat']],
+    ['messages', 'gpt-audio', ['p1 MessagesOverChat']],
+    ['responses', 'claude-sonnet-4-5', ['m1 ResponsesOverMessages']],
+    ['responses', 'gpt-audio', ['p1 ResponsesOverChat']],
+    // Natively.
+    ['chat', 'gpt-4o-mini', ['p1 Object']],
+    ['responses', 'gpt-4o-mini', ['p1 Object']],
+    ['messages', 'claude-sonnet-4-5', ['m1 Object']],
+  ] as const)('is served by translation where the operator wants it: %s of %s', async (dialect, model, expected) => {
+    expect(await triedFor(ON, dialect, model)).toEqual(expected)
+  })
+
+  it.each([
+    ['chat', 'claude-sonnet-4-5'],
+    ['messages', 'gpt-4o-mini'],
+    ['responses', 'claude-sonnet-4-5'],
+  ] as const)('is unknown there by default, and the message names the switch: %s of %s', (dialect, model) => {
+    expect(() => routingOf({ channels: CHANNELS }).router.route(dialect, model, CALLER)).toThrow(
+      /does not serve .* requests\. The operator can have it translated by dialects\.translate/,
+    )
+  })
+
+  it('stays unknown where it cannot write at all', () => {
+    expect(() => routingOf(ON).router.route('messages', 'tts-1', CALLER)).toThrow(/^(?!.*dialects)/)
+  })
+
+  it.each([
+    ['never', 'on', []],
+    ['always', 'off', ['m1 ChatOverMessages']],
+    ['only_these', 'on', []],
+    ['only_these', 'off', []],
+  ])(
+    'is served as its channel says, whatever the gateway does: %s, gateway %s',
+    async (translate, gateway, expected) => {
+      const document = {
+        channels: [channelEntry('m1', { provider: 'm1', translate })],
+        dialects: { translate: gateway },
+      }
+      expect(await triedFor(document, 'chat', 'claude-sonnet-4-5').catch(() => [])).toEqual(expected)
+    },
+  )
+
+  it('is translated on a channel for listed models alone where its row says what its upstream speaks', async () => {
+    const row = { id: 'qwen', class: 'chat', providers: ['p1'], dialects: ['chat'] }
+    const document = { channels: [channelEntry('p1', { translate: 'only_these' })], models: [row] }
+    expect(await triedFor(document, 'responses', 'qwen')).toEqual(['p1 ResponsesOverChat'])
+    expect(await triedFor(document, 'messages', 'qwen')).toEqual(['p1 MessagesOverChat'])
+    expect(await triedFor(document, 'messages', 'gpt-4o-mini').catch(() => [])).toEqual([])
+  })
+
+  it('is not asked in a dialect that its row leaves out, translated or not', () => {
+    const row = { id: 'qwen', class: 'chat', providers: ['p1'], dialects: ['chat'] }
+    const { router } = routingOf({ channels: [channelEntry('p1')], models: [row] })
+    expect(() => router.route('responses', 'qwen', CALLER)).toThrow(/does not/)
+  })
+})
+
+describe('A model that some channels serve natively', () => {
+  const row = { id: 'both', class: 'chat', providers: ['p1', 'm1'] }
+  const native = channelEntry('native', { priority: 1, models: ['both'] })
+  const other = channelEntry('other', { provider: 'm1', models: ['both'] })
+  const dialected = { ...row, dialects: ['chat', 'messages'] }
+  const document = { channels: [other, native], models: [dialected], dialects: { translate: 'on' } }
+
+  it('is translated only where none of these is left, even by a channel that comes first', async () => {
+    expect(await triedFor(document, 'chat', 'both')).toEqual(['native Object', 'other ChatOverMessages'])
+  })
+
+  it('is not translated for a second attempt once the first request was sent', async () => {
+    expect(await triedFor(document, 'chat', 'both', failed('sent'))).toEqual(['native Object'])
+  })
+
+  it('fails as the native channel did where only the translation would refuse the request', async () => {
+    const { router } = routingOf(document)
+    const errors = [failed('unsent'), new GatewayError('invalid_request', 'No.', { code: 'unsupported_value' })]
+    const call = router
+      .route('chat', 'both', CALLER)
+      .attempt(newCall(), { canRetryAfterSend: true }, () => Promise.reject(errors.shift() ?? failed('unsent')))
+    await expect(call).rejects.toThrow('Gone.')
+  })
+})
+
+describe('The list of models', () => {
+  it('says in which dialects a model can be asked, where some are translated', () => {
+    const models = routingOf(ON).router.models(CALLER)
+    const dialectsOf = (id: string) => models.find((model) => model.id === id)?.dialects
+    expect(dialectsOf('claude-sonnet-4-5')).toEqual(['chat', 'messages', 'responses'])
+    expect(dialectsOf('gpt-4o-mini')).toEqual(['chat', 'messages', 'responses'])
+    expect(dialectsOf('tts-1')).toBeUndefined()
+  })
+
+  it('says nothing of it where nothing is translated', () => {
+    const models = routingOf({ channels: CHANNELS }).router.models(CALLER)
+    expect(models.filter(({ dialects }) => dialects !== undefined)).toEqual([])
+  })
+})
