@@ -1,0 +1,236 @@
+import { afterEach, describe, expect, it } from '@jest/globals'
+import type { FaultName } from '@multi-model-gateway/sandbox/server/faults.js'
+import type { Simulator } from '@multi-model-gateway/sandbox/server/simulator-server.js'
+import { timeAbort } from '../support/failing-calls.js'
+import { type RawAnswer, sendRaw, TEST_KEY } from '../support/gateway.js'
+import { shareLab } from '../support/lab-lifetime.js'
+import {
+  CHAT_MODEL,
+  CHAT_ONLY_MODEL,
+  MESSAGES_MODEL,
+  startTranslationLab,
+  STRICT_KEY,
+  type TranslationLab,
+} from '../support/translation-gateway.js'
+import { recordWhere } from '../support/usage-lab.js'
+
+const PRICES = [
+  { models: [MESSAGES_MODEL], promptTokens: 3_000_000, completionTokens: 15_000_000 },
+  { models: ['gpt-*'], promptTokens: 1_000_000, completionTokens: 4_000_000 },
+]
+
+let lab: TranslationLab
+shareLab(
+  async () => (lab = await startTranslationLab({ database: {}, prices: PRICES, limits: { jsonBodyBytes: 50_000 } })),
+)
+
+interface Pair {
+  readonly dialects: string
+  readonly model: string
+  readonly path: string
+  readonly upstream: () => Simulator
+  readonly body: (text: string, more?: object) => string
+}
+
+const bodyOf =
+  (model: string, textField: 'messages' | 'input', more: object = {}) =>
+  (text: string, changes: object = {}): string => {
+    const said = textField === 'input' ? text : [{ role: 'user', content: text }]
+    return JSON.stringify({ model, [textField]: said, ...more, ...changes })
+  }
+
+const PAIRS: readonly Pair[] = [
+  {
+    dialects: 'chat over messages',
+    model: MESSAGES_MODEL,
+    path: '/v1/chat/completions',
+    upstream: () => lab.m1,
+    body: bodyOf(MESSAGES_MODEL, 'messages', { max_completion_tokens: 100 }),
+  },
+  {
+    dialects: 'messages over chat',
+    model: CHAT_MODEL,
+    path: '/v1/messages',
+    upstream: () => lab.p1,
+    body: bodyOf(CHAT_MODEL, 'messages', { max_tokens: 100 }),
+  },
+  {
+    dialects: 'responses over messages',
+    model: MESSAGES_MODEL,
+    path: '/v1/responses',
+    upstream: () => lab.m1,
+    body: bodyOf(MESSAGES_MODEL, 'input', { max_output_tokens: 100, store: false }),
+  },
+  {
+    dialects: 'responses over chat',
+    model: CHAT_ONLY_MODEL,
+    path: '/v1/responses',
+    upstream: () => lab.p1,
+    body: bodyOf(CHAT_ONLY_MODEL, 'input', { max_output_tokens: 100, store: false }),
+  },
+]
+
+const ask = ({ path }: Pair, body: string, headers: object = {}): Promise<RawAnswer> =>
+  sendRaw(lab.gateway.url, { path, body, headers: { authorization: `Bearer ${TEST_KEY}`, ...headers } })
+
+/** The last event or chunk of each dialect, by which a client knows that an answer is whole. */
+const END = /data: \[DONE\]|event: message_stop|event: response\.(completed|incomplete)/
+
+describe.each(PAIRS)('A request for $dialects', (pair) => {
+  const { dialects, model, path, body, upstream } = pair
+
+  afterEach(() => {
+    upstream().reset()
+  })
+
+  it('says so in its answer, its log line and its usage record, and costs what the upstream counts', async () => {
+    const answer = await ask(pair, body('Hello there', { metadata: { a: 'b' }, x_later: 1 }))
+    expect([answer.status, answer.headers['x-gateway-dialect']]).toEqual([200, dialects])
+    const dropped = String(answer.headers['x-gateway-dropped'])
+    expect(dropped.split(',')).toContain('x_later')
+    const requestId = String(answer.headers['x-request-id'])
+    expect(await lab.gateway.logLine(requestId)).toMatchObject({ translation: dialects, status: 200 })
+    const record = await recordWhere(lab.gateway, ({ request_id: id }) => id === requestId)
+    expect(record).toMatchObject({
+      route: path,
+      outcome: 'ok',
+      pricing: 'priced',
+      translation: { dialects, dropped, approximated: answer.headers['x-gateway-approximated'] ?? null },
+    })
+    const served = upstream().served.answers[model]?.at(-1)
+    expect(record.units).toMatchObject({
+      prompt_tokens: served?.['promptTokens'],
+      completion_tokens: served?.['completionTokens'],
+    })
+  })
+
+  it.each([
+    ['the header', { 'x-gateway-translation': 'strict' }],
+    ['its key', { authorization: `Bearer ${STRICT_KEY}` }],
+  ])('is refused for a field that would be dropped where %s is strict', async (_what, headers) => {
+    const answer = await ask(pair, body('Hello', { x_later: 1 }), headers)
+    expect([answer.status, answer.headers['x-gateway-dialect']]).toEqual([400, dialects])
+    expect(answer.text).toContain("'x_later'")
+    expect(upstream().requests).toEqual([])
+    expect((await ask(pair, body('Hello'), headers)).status).toBe(200)
+  })
+
+  it.each<[FaultName, number]>([
+    ['429', 429],
+    ['500', 502],
+    ['529', path === '/v1/messages' ? 529 : 503],
+    ['html', 502],
+    ['malformed', 502],
+    ['empty', 502],
+    ['reset', 502],
+    ['cut', 502],
+  ])('whose upstream fails (%s) is answered in its own dialect: %d', async (fault, status) => {
+    const answer = await ask(pair, body(`#${fault}`))
+    expect(answer.status).toBe(status)
+    const { error, type, request_id: requestId } = JSON.parse(answer.text) as Record<string, unknown>
+    expect(error).toMatchObject({ type: expect.any(String), message: expect.any(String) })
+    expect([type, requestId]).toEqual(
+      path === '/v1/messages' ? ['error', answer.headers['x-request-id']] : [undefined, undefined],
+    )
+    expect(answer.text).not.toMatch(/canary|org-simulated|127\.0\.0\.1/)
+  })
+
+  it.each<FaultName>(['cut', 'cleancut', 'errorframe'])(
+    'never ends like a whole one when its stream is spoiled: %s',
+    async (fault) => {
+      const answer = await ask(pair, body(`#${fault} #chunks=40`, { stream: true }))
+      expect(answer.text).not.toMatch(END)
+      expect(answer.text).toMatch(/"error"/)
+      expect(answer.complete).toBe(true)
+    },
+  )
+
+  it.each<FaultName>(['429', 'html', 'empty', 'reset'])(
+    'that is streamed and fails before its first event has a status: %s',
+    async (fault) => {
+      const answer = await ask(pair, body(`#${fault}`, { stream: true }))
+      expect(answer.status).toBe(fault === '429' ? 429 : 502)
+      expect(answer.headers['content-type']).toBe('application/json')
+    },
+  )
+
+  it.each([false, true])('whose client leaves ends the work of the upstream; streamed: %s', async (isStreamed) => {
+    const tookMs = await timeAbort(upstream(), () => {
+      const leaving = new AbortController()
+      void fetch(new URL(path, lab.gateway.url), {
+        method: 'POST',
+        headers: { authorization: `Bearer ${TEST_KEY}`, 'content-type': 'application/json' },
+        body: body(isStreamed ? '#chunks=40 #hold=5' : '#hang', { stream: isStreamed }),
+        signal: leaving.signal,
+      }).catch(() => undefined)
+      return () => {
+        leaving.abort()
+      }
+    })
+    expect(tookMs).toBeLessThan(5_000)
+  })
+})
+
+describe('A field that the other dialect lacks', () => {
+  it.each<[string, number, object, string]>([
+    ['choices', 0, { n: 2 }, 'n'],
+    ['audio', 0, { modalities: ['text', 'audio'], audio: { voice: 'alloy', format: 'wav' } }, 'modalities'],
+    ['penalties', 0, { presence_penalty: 1 }, 'presence_penalty'],
+    ['log probabilities', 0, { logprobs: true }, 'logprobs'],
+    ['tools of the vendor', 1, { tools: [{ type: 'web_search_20250305', name: 'web_search' }] }, 'tools[0].type'],
+    ['top_k', 1, { top_k: 5 }, 'top_k'],
+    ['more stop sequences than chat takes', 1, { stop_sequences: ['a', 'b', 'c', 'd', 'e'] }, 'stop_sequences'],
+    ['work in the background', 2, { background: true }, 'background'],
+    ['tools of the vendor', 2, { tools: [{ type: 'web_search' }] }, 'tools[0].type'],
+    ['a prompt that is kept elsewhere', 3, { prompt: { id: 'pmpt_1' } }, 'prompt'],
+  ])('is refused before any upstream is called: %s', async (_what, pairIndex, more, param) => {
+    const pair = PAIRS[pairIndex]
+    if (pair === undefined) throw new Error('no such pair')
+    pair.upstream().reset()
+    const answer = await ask(pair, pair.body('Hello', more))
+    expect(answer.status).toBe(400)
+    expect(answer.text).toContain(`'${param}'`)
+    if (pair.path !== '/v1/messages') {
+      expect((JSON.parse(answer.text) as { error: object }).error).toMatchObject({ param, code: 'unsupported_value' })
+    }
+    expect(pair.upstream().requests).toEqual([])
+  })
+})
+
+describe('Tokens that nobody has to be paid for', () => {
+  it.each([
+    [
+      'estimated',
+      '/v1/messages/count_tokens',
+      { model: CHAT_MODEL, messages: [{ role: 'user', content: 'Hello there' }] },
+      'true',
+    ],
+    ['estimated', '/v1/responses/input_tokens', { model: CHAT_ONLY_MODEL, input: 'Hello there' }, 'true'],
+    [
+      'counted by the upstream',
+      '/v1/responses/input_tokens',
+      { model: MESSAGES_MODEL, input: 'Hello there' },
+      undefined,
+    ],
+  ])('are %s at %s', async (_how, path, body, estimated) => {
+    const answer = await sendRaw(lab.gateway.url, { path, body: JSON.stringify(body) })
+    expect(answer.status).toBe(200)
+    expect(answer.headers['x-gateway-estimated']).toBe(estimated)
+    expect(JSON.parse(answer.text)).toMatchObject({ input_tokens: expect.any(Number) })
+  })
+})
+
+describe('The list of models', () => {
+  it('shows each client every model that it can ask', async () => {
+    const listed = async (headers: object): Promise<string[]> => {
+      const { text } = await sendRaw(lab.gateway.url, {
+        method: 'GET',
+        path: '/v1/models',
+        headers: { authorization: `Bearer ${TEST_KEY}`, ...headers },
+      })
+      return (JSON.parse(text) as { data: { id: string }[] }).data.map(({ id }) => id)
+    }
+    expect(await listed({})).toEqual(expect.arrayContaining([CHAT_MODEL, MESSAGES_MODEL]))
+    expect(await listed({ 'anthropic-version': '2023-06-01' })).toEqual(expect.arrayContaining([MESSAGES_MODEL]))
+  })
+})
