@@ -1,0 +1,69 @@
+import type { CallPiece } from './answer.js'
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const OPENING = new Set([0x7b, 0x5b])
+const CLOSING = new Set([0x7d, 0x5d])
+
+/** Whether the text of a JSON object, which comes in pieces, has ended. */
+class JsonEnd {
+  isReached = false
+  private depth = 0
+  private isInString = false
+  private isEscaped = false
+
+  add(piece: string): void {
+    for (let position = 0; position < piece.length; position++) this.step(piece.charCodeAt(position))
+  }
+
+  private step(code: number): void {
+    if (this.isEscaped) this.isEscaped = false
+    else if (code === QUOTE) this.isInString = !this.isInString
+    else if (this.isInString) this.isEscaped = code === BACKSLASH
+    else if (OPENING.has(code)) this.depth++
+    else if (CLOSING.has(code)) this.isReached = --this.depth === 0
+  }
+}
+
+/** One call of a tool, collected by its index: its name may come late, and its pieces between those of others. */
+export class ArrivingCall {
+  readonly kind = 'call'
+  state: 'waiting' | 'open' | 'written' = 'waiting'
+  isCustom = false
+  id: string | undefined
+  name: string | undefined
+  private readonly jsonEnd = new JsonEnd()
+  private held = ''
+
+  constructor(readonly index: number) {}
+
+  get isReady(): boolean {
+    return this.id !== undefined && this.name !== undefined
+  }
+
+  /** Nothing more of it will come, which of the input of a custom tool is never known. */
+  get isComplete(): boolean {
+    return !this.isCustom && this.jsonEnd.isReached
+  }
+
+  /** Once they are known, its id and name stay, whatever further pieces say. */
+  add({ isCustom, id, name, text }: CallPiece): string {
+    this.isCustom ||= isCustom
+    this.id ??= id
+    this.name ??= name
+    if (typeof text !== 'string') return ''
+    this.jsonEnd.add(text)
+    return text
+  }
+
+  /** Keeps a piece until it can be written. */
+  hold(text: string): void {
+    this.held += text
+  }
+
+  takeHeld(): string {
+    const { held } = this
+    this.held = ''
+    return held
+  }
+}

@@ -1,0 +1,141 @@
+import type { ChatFields } from '../../openai-wire.js'
+import type { JsonBody } from '../../../core/json-body.js'
+import { readConversation } from '../responses/conversation.js'
+import {
+  COMMON_FIELDS,
+  dropped,
+  type FieldHandler,
+  type FieldTable,
+  passed,
+  readReasoningAsked,
+  type RequestDraft,
+} from '../responses/request-draft.js'
+import { dropUnknown, objectAt, textAt } from '../responses/shapes.js'
+import { type NamedTool, readToolChoice, readTools, type Tool, type ToolChoice } from '../responses/tools.js'
+import { chatMessages } from './messages.js'
+
+type Handler = FieldHandler<RequestDraft>
+
+const reasoning: Handler = (value, draft) => {
+  const { effort, summaryPath } = readReasoningAsked(value, draft)
+  if (effort !== undefined) draft.set('reasoning_effort', effort, 'reasoning.effort')
+  if (summaryPath === undefined) return
+  // What an upstream shows of its thoughts is no summary; most show nothing.
+  if (draft.facts.reasoningField === undefined) draft.verdicts.drop(summaryPath)
+  else draft.verdicts.approximate(summaryPath)
+}
+
+const FORMAT = new Set(['type', 'name', 'description', 'schema', 'strict'])
+
+const text: Handler = (value, draft) => {
+  for (const [name, member] of Object.entries(objectAt(value, 'text'))) {
+    if (member == null) continue
+    if (name === 'format') setFormat(objectAt(member, 'text.format'), draft)
+    else draft.verdicts.drop(`text.${name}`)
+  }
+}
+
+function setFormat(format: Readonly<Record<string, unknown>>, draft: RequestDraft): void {
+  const { type, name, description, strict, schema } = format
+  dropUnknown(format, FORMAT, 'text.format', draft.verdicts)
+  if (type === 'text') return
+  if (type === 'json_object') {
+    draft.set('response_format', { type }, 'text.format')
+    return
+  }
+  if (type !== 'json_schema') {
+    draft.verdicts.refuse('text.format.type', 'Send one of text, json_object, json_schema.')
+  }
+  objectAt(schema, 'text.format.schema')
+  const spelled = draft.texts.at('text', 'format', 'schema')?.text
+  const jsonSchema = {
+    name: textAt(name, 'text.format.name'),
+    description: description ?? undefined,
+    schema: spelled,
+    strict: strict ?? undefined,
+  }
+  draft.set('response_format', { type, json_schema: jsonSchema }, 'text.format')
+  draft.paths.set('response_format.json_schema.schema', 'text.format.schema')
+}
+
+const tools: Handler = (value, draft) => {
+  const all = readTools(value, draft.texts, draft.verdicts)
+  if (all.length === 0) return
+  draft.set('tools', all.map(chatTool), 'tools')
+  all.forEach(({ path, kind }, index) => {
+    draft.paths.set(`tools.${index}`, path)
+    draft.paths.set(`tools.${index}.${kind}.name`, `${path}.name`)
+    draft.paths.set(`tools.${index}.${kind}.parameters`, `${path}.parameters`)
+  })
+}
+
+function chatTool(tool: Tool): object {
+  const { kind, name, description } = tool
+  if (kind === 'function') {
+    const { parameters, strict } = tool
+    return { type: kind, function: { name, description, parameters, strict } }
+  }
+  const { syntax, definition } = tool.grammar ?? {}
+  const format = tool.grammar === undefined ? undefined : { type: 'grammar', grammar: { syntax, definition } }
+  return { type: kind, custom: { name, description, format } }
+}
+
+/** Chat upstreams refuse choices between tools that are not there; there, these say nothing. */
+const isWithoutTools = ({ body }: RequestDraft): boolean => (body.fields.tools ?? []).length === 0
+
+const toolChoice: Handler = (value, draft) => {
+  const choice = readToolChoice(value, draft.verdicts)
+  if (isWithoutTools(draft) && (choice.kind === 'none' || choice.kind === 'auto')) return
+  draft.set('tool_choice', chatToolChoice(choice), 'tool_choice')
+}
+
+function chatToolChoice(choice: ToolChoice): unknown {
+  if (choice.kind === 'named') return chosen(choice.tool)
+  if (choice.kind !== 'allowed') return choice.kind
+  const mode = choice.isRequired ? 'required' : 'auto'
+  return { type: 'allowed_tools', allowed_tools: { mode, tools: choice.tools.map(chosen) } }
+}
+
+const chosen = ({ kind, name }: NamedTool): object => ({ type: kind, [kind]: { name } })
+
+/** What becomes of each field; complete, as a test compares it with the types of the vendor's client. */
+export const FIELDS: FieldTable<RequestDraft> = {
+  ...COMMON_FIELDS,
+  max_output_tokens: (value, draft, name) => {
+    draft.set(draft.facts.maxTokensField, value, name)
+  },
+  parallel_tool_calls: (value, draft, name) => {
+    if (!isWithoutTools(draft)) draft.set(name, value, name)
+  },
+  prompt_cache_key: passed,
+  prompt_cache_options: (value, draft, name) => {
+    if (draft.facts.promptCacheBreakpoints) passed(value, draft, name)
+    else dropped(value, draft, name)
+  },
+  prompt_cache_retention: passed,
+  reasoning,
+  safety_identifier: passed,
+  service_tier: passed,
+  // The figures come at the end of the stream, and only on demand.
+  stream: (value, draft, name) => {
+    if (value !== true) return
+    draft.set(name, true, name)
+    draft.upstream['stream_options'] = { include_usage: true }
+  },
+  temperature: passed,
+  text,
+  tool_choice: toolChoice,
+  tools,
+  top_p: passed,
+  user: passed,
+}
+
+/** The request as a chat completion. Throws `invalid_request` for what has no meaning there. */
+export function chatRequest(draft: RequestDraft): JsonBody<ChatFields> {
+  const { input, instructions } = draft.body.fields
+  draft.paths.set('messages', 'input')
+  draft.paths.set('model', 'model')
+  const messages = chatMessages(readConversation(instructions, input, draft), draft)
+  draft.translateFields(FIELDS)
+  return draft.written<ChatFields>({ model: draft.target.upstreamModel, messages, ...draft.upstream })
+}

@@ -1,0 +1,21 @@
+import type { ResponsesFields } from '../../openai-responses.js'
+import type { ChatFields } from '../../openai-wire.js'
+import type { Translator } from '../../translator.js'
+import { ResponseEnvelope } from '../responses/envelope.js'
+import { RequestDraft } from '../responses/request-draft.js'
+import { responseOfChat } from './answer.js'
+import { ChatToResponseEvents } from './events.js'
+import { chatRequest } from './request.js'
+
+/** Responses served by an upstream that speaks chat completions. */
+export const responsesOverChat: Translator<ResponsesFields, ChatFields> = (body, target, verdicts) => {
+  const draft = new RequestDraft(body, target, verdicts)
+  const request = chatRequest(draft)
+  const context = { envelope: new ResponseEnvelope(body), wishes: draft.wishes, target }
+  return {
+    request,
+    response: (answer, texts) => responseOfChat(answer, texts, context),
+    events: () => new ChatToResponseEvents(context),
+    error: draft.paths.translated,
+  }
+}

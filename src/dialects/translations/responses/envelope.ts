@@ -1,0 +1,130 @@
+import { randomBytes } from 'node:crypto'
+import type { JsonBody } from '../../../core/json-body.js'
+import { jsonTextOf, JsonTexts } from '../../../core/json-text.js'
+import { isRecord } from '../../../core/validation-rules.js'
+import type { ResponsesFields } from '../../openai-responses.js'
+import type { AnswerEnd } from '../stop-reasons.js'
+import { responseUsage, type TokenFigures } from '../usage.js'
+
+/** An id of at most 64 characters is taken back by upstreams that read it. */
+const ROOT_BYTES = 24
+const COUNTER_DIGITS = 4
+
+/** The response as it stands. */
+export interface ResponseState {
+  readonly status: 'in_progress' | 'completed' | 'incomplete' | 'failed'
+  /** JSON texts of the items. */
+  readonly output?: readonly string[]
+  readonly usage?: TokenFigures | undefined
+  readonly incompleteReason?: 'max_output_tokens' | 'content_filter' | undefined
+  readonly error?: { readonly code: string; readonly message: string }
+  /** The upstream's word for what it used; undefined = what was asked for. */
+  readonly serviceTier?: string | undefined
+}
+
+/** How the end of an answer is told. */
+export const END_STATES: Readonly<Record<AnswerEnd, Pick<ResponseState, 'status' | 'incompleteReason'>>> = {
+  ended: { status: 'completed' },
+  called: { status: 'completed' },
+  truncated: { status: 'incomplete', incompleteReason: 'max_output_tokens' },
+  refused: { status: 'incomplete', incompleteReason: 'content_filter' },
+}
+
+/** What of every response is known before its answer: its ids, and the request, which is said back in it. */
+export class ResponseEnvelope {
+  private readonly root = randomBytes(ROOT_BYTES).toString('hex')
+  private readonly createdAt = nowSeconds()
+  private saidBack: string | undefined
+
+  constructor(private readonly body: JsonBody<ResponsesFields>) {}
+
+  /** Of the item with this number in the output. */
+  itemId(prefix: 'msg' | 'rs' | 'fc' | 'ctc', index: number): string {
+    return this.id(prefix, index + 1)
+  }
+
+  /** Of a call whose upstream gave it none. */
+  callId(index: number): string {
+    return this.id('call', index + 1)
+  }
+
+  /** JSON text of the response. */
+  text({ status, output = [], usage, incompleteReason, error, serviceTier }: ResponseState): string {
+    const state = {
+      id: this.id('resp', 0),
+      object: 'response',
+      created_at: this.createdAt,
+      status,
+      completed_at: status === 'completed' ? nowSeconds() : null,
+      error: error ?? null,
+      incomplete_details: incompleteReason === undefined ? null : { reason: incompleteReason },
+      service_tier: serviceTier ?? askedTier(this.body.fields),
+      usage: usage === undefined ? null : responseUsage(usage),
+    }
+    this.saidBack ??= jsonTextOf(saidBack(this.body)).slice(1)
+    return `${JSON.stringify(state).slice(0, -1)},"output":[${output.join(',')}],${this.saidBack}`
+  }
+
+  private id(prefix: string, counter: number): string {
+    return `${prefix}_${this.root}${counter.toString(16).padStart(COUNTER_DIGITS, '0')}`
+  }
+}
+
+const nowSeconds = (): number => Math.floor(Date.now() / 1000)
+
+/** `auto` is what the project is set to; a response says what was used. */
+function askedTier(fields: object): unknown {
+  const tier = 'service_tier' in fields ? fields.service_tier : null
+  return tier == null || tier === 'auto' ? 'default' : tier
+}
+
+/** What was asked, with the defaults of what was left out; schemas as they were spelled. */
+function saidBack({ fields, bytes }: JsonBody<ResponsesFields>): object {
+  const asked: Readonly<Record<string, unknown>> = { ...fields }
+  const texts = new JsonTexts(bytes)
+  const reasoning = recordOr(asked['reasoning'])
+  return {
+    background: false,
+    instructions: asked['instructions'] ?? null,
+    max_output_tokens: asked['max_output_tokens'] ?? null,
+    metadata: asked['metadata'] ?? {},
+    model: fields.model,
+    parallel_tool_calls: asked['parallel_tool_calls'] ?? true,
+    previous_response_id: null,
+    prompt_cache_key: asked['prompt_cache_key'] ?? null,
+    prompt_cache_retention: asked['prompt_cache_retention'] ?? null,
+    reasoning: {
+      effort: reasoning['effort'] ?? null,
+      summary: reasoning['summary'] ?? reasoning['generate_summary'] ?? null,
+    },
+    safety_identifier: asked['safety_identifier'] ?? null,
+    store: false,
+    temperature: asked['temperature'] ?? 1,
+    text: textSaidBack(recordOr(asked['text']), texts),
+    tool_choice: asked['tool_choice'] ?? 'auto',
+    tools: toolsSaidBack(fields.tools, texts),
+    top_logprobs: 0,
+    top_p: asked['top_p'] ?? 1,
+    truncation: 'disabled',
+    user: asked['user'] ?? null,
+  }
+}
+
+const recordOr = (value: unknown): Readonly<Record<string, unknown>> => (isRecord(value) ? value : {})
+
+function textSaidBack({ format, verbosity }: Readonly<Record<string, unknown>>, texts: JsonTexts): object {
+  if (!isRecord(format)) return { format: { type: 'text' }, verbosity: verbosity ?? 'medium' }
+  const schema = texts.at('text', 'format', 'schema')?.text
+  const defaults = format['type'] === 'json_schema' ? { description: null, strict: false } : {}
+  const spelled = schema === undefined ? {} : { schema }
+  return { format: { ...defaults, ...format, ...spelled }, verbosity: verbosity ?? 'medium' }
+}
+
+function toolsSaidBack(tools: ResponsesFields['tools'], texts: JsonTexts): readonly object[] {
+  return (tools ?? []).map((value, index) => {
+    const tool = recordOr(value)
+    if (tool['type'] === 'custom') return { description: null, format: { type: 'text' }, ...tool }
+    const parameters = tool['parameters'] == null ? null : texts.at('tools', index, 'parameters')?.text
+    return { ...tool, description: tool['description'] ?? null, parameters, strict: tool['strict'] ?? true }
+  })
+}

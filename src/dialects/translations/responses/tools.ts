@@ -1,0 +1,116 @@
+import type { JsonText, JsonTexts } from '../../../core/json-text.js'
+import { isRecord } from '../../../core/validation-rules.js'
+import type { Verdicts } from '../../verdicts.js'
+import { dropUnknown, type JsonObject, listAt, objectAt, optionalTextAt, textAt } from './shapes.js'
+
+interface ToolHead {
+  readonly path: string
+  readonly name: string
+  readonly description: string | undefined
+}
+
+export interface FunctionTool extends ToolHead {
+  readonly kind: 'function'
+  /** As the caller spelled it; absent = none are taken. */
+  readonly parameters: JsonText | undefined
+  /** Whether the schema says that it is one of an object. */
+  readonly hasType: boolean
+  readonly strict: boolean | undefined
+}
+
+export interface CustomTool extends ToolHead {
+  readonly kind: 'custom'
+  /** undefined = any text. */
+  readonly grammar: JsonObject | undefined
+}
+
+export type Tool = FunctionTool | CustomTool
+
+const FUNCTION = new Set(['type', 'name', 'description', 'parameters', 'strict', 'allowed_callers', 'defer_loading'])
+const CUSTOM = new Set(['type', 'name', 'description', 'format', 'allowed_callers', 'defer_loading'])
+
+/** Types of tools that are translated; upstreams run all others by themselves. */
+export const TOOL_TYPES: readonly string[] = ['function', 'custom']
+
+const ONLY_CALLABLE = 'Send functions and custom tools, which the caller runs.'
+
+/** Reads the tools; `texts` is the request as it was spelled. Throws `invalid_request`, also for tools that upstreams run. */
+export function readTools(tools: unknown, texts: JsonTexts, verdicts: Verdicts): readonly Tool[] {
+  return listAt(tools, 'tools').map((value, index) => {
+    const path = `tools[${index}]`
+    const tool = objectAt(value, path)
+    const { type } = tool
+    if (type !== 'function' && type !== 'custom') return verdicts.refuse(`${path}.type`, ONLY_CALLABLE)
+    dropUnknown(tool, type === 'function' ? FUNCTION : CUSTOM, path, verdicts)
+    judgeCallers(tool, path, verdicts)
+    const head = {
+      path,
+      name: textAt(tool['name'], `${path}.name`),
+      description: optionalTextAt(tool['description'], `${path}.description`),
+    }
+    return type === 'custom'
+      ? { ...head, kind: 'custom', grammar: grammarOf(tool['format'], path, verdicts) }
+      : readFunction(tool, head, texts.at('tools', index, 'parameters')?.text)
+  })
+}
+
+function readFunction(tool: JsonObject, head: ToolHead, text: JsonText | undefined): FunctionTool {
+  const { parameters, strict } = tool
+  const schema = parameters == null ? undefined : objectAt(parameters, `${head.path}.parameters`)
+  return {
+    ...head,
+    kind: 'function',
+    parameters: schema === undefined ? undefined : text,
+    hasType: schema?.['type'] !== undefined,
+    strict: typeof strict === 'boolean' ? strict : undefined,
+  }
+}
+
+/** Tools that are loaded later, or called from programs, need an upstream that does so. */
+function judgeCallers(tool: JsonObject, path: string, verdicts: Verdicts): void {
+  const { allowed_callers: callers, defer_loading: isDeferred } = tool
+  if (isDeferred === true) verdicts.refuse(`${path}.defer_loading`, 'Send the tool without it.')
+  if (callers == null) return
+  const others = listAt(callers, `${path}.allowed_callers`).filter((caller) => caller !== 'direct')
+  if (others.length > 0) verdicts.refuse(`${path}.allowed_callers`, 'Only direct calls are served.')
+}
+
+function grammarOf(format: unknown, path: string, verdicts: Verdicts): JsonObject | undefined {
+  if (format == null) return undefined
+  const grammar = objectAt(format, `${path}.format`)
+  if (grammar['type'] === 'text') return undefined
+  if (grammar['type'] === 'grammar') return grammar
+  return verdicts.refuse(`${path}.format.type`, 'Send text or grammar.')
+}
+
+export interface NamedTool {
+  readonly kind: 'function' | 'custom'
+  readonly name: string
+}
+
+export type ToolChoice =
+  | { readonly kind: 'none' | 'auto' | 'required' }
+  | { readonly kind: 'named'; readonly tool: NamedTool }
+  | { readonly kind: 'allowed'; readonly isRequired: boolean; readonly tools: readonly NamedTool[] }
+
+/** Reads `tool_choice`. Throws `invalid_request`, also for tools that upstreams run. */
+export function readToolChoice(choice: unknown, verdicts: Verdicts): ToolChoice {
+  if (choice === 'none' || choice === 'auto' || choice === 'required') return { kind: choice }
+  const object = isRecord(choice) ? choice : verdicts.refuse('tool_choice', 'Send none, auto, required or an object.')
+  if (object['type'] !== 'allowed_tools') return { kind: 'named', tool: namedTool(object, 'tool_choice', verdicts) }
+  const { mode, tools } = object
+  if (mode !== 'auto' && mode !== 'required') verdicts.refuse('tool_choice.mode', 'Send auto or required.')
+  return {
+    kind: 'allowed',
+    isRequired: mode === 'required',
+    tools: listAt(tools, 'tool_choice.tools').map((tool, index) => {
+      const path = `tool_choice.tools[${index}]`
+      return namedTool(objectAt(tool, path), path, verdicts)
+    }),
+  }
+}
+
+function namedTool({ type, name }: JsonObject, path: string, verdicts: Verdicts): NamedTool {
+  if (type !== 'function' && type !== 'custom') return verdicts.refuse(`${path}.type`, ONLY_CALLABLE)
+  return { kind: type, name: textAt(name, `${path}.name`) }
+}
