@@ -1,5 +1,5 @@
-// `npm run bench:costs`: what limits add to a call, what counting it for the metrics and recording its usage add, and
-// what a scrape takes, in CPU time of this process. Nothing is sent: requests begin and end through the gateway's own request hooks.
+// `npm run bench:costs`: what limits add to a call, what counting it for the metrics and recording its usage add, what a
+// translation to another dialect adds, and what a scrape takes, in CPU time of this process. Nothing is sent: requests begin and end through the gateway's own request hooks.
 // With REDIS_URL limits are also counted there, under names that no key of a gateway has.
 import { createApplication } from '../dist/app/create-app.js'
 import { ENDPOINTS } from '../dist/app/capabilities.js'
@@ -18,6 +18,7 @@ import { entryFromRequest } from '../dist/usage/usage-entry.js'
 import { UsageSettlement } from '../dist/usage/usage-queue.js'
 import { scratchDirectory } from './processes.mjs'
 import { median } from './statistics.mjs'
+import { translationCosts } from './translation-costs.mjs'
 
 const ROUNDS = 15
 const CALLS = 60_000
@@ -154,6 +155,10 @@ const metrics = application.get(Metrics, { strict: false })
 shown('a scrape', (await costOf(() => metrics.collectText(), SCRAPES)) / 1000, 'ms')
 await application.close()
 shown('limits of a call, in memory', await limitCost({}, CALLS), 'µs')
+for (const { name, callUs, eventUs } of translationCosts()) {
+  shown(`${name}, 1 KB`, callUs, 'µs')
+  shown(`${name}, an event`, eventUs, 'µs')
+}
 const { REDIS_URL } = process.env
 if (REDIS_URL === undefined) console.log('limits of a call, in Redis           not measured: set REDIS_URL')
 else shown('limits of a call, in Redis', await limitCost({ redis: { url: REDIS_URL } }, REDIS_CALLS, CONCURRENCY), 'µs')

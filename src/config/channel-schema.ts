@@ -177,7 +177,9 @@ export interface ChannelConfig extends Omit<ChannelEntry, 'timeouts'> {
 const modelFacts = settings({
   thinking: oneOf(['none', 'budget', 'adaptive'])
     .exactOptional()
-    .describe('How it is asked to think: not at all, by a budget of tokens, or by an effort. Default `none`'),
+    .describe(
+      'How it is asked to think: not at all, by a budget of tokens, or by an effort. Default `adaptive` with `reasons`, else `none`',
+    ),
   sampling: boolean.exactOptional().describe('Whether it takes temperature, top_p and top_k. Default true'),
   maxTokensField: oneOf(['max_completion_tokens', 'max_tokens'])
     .exactOptional()

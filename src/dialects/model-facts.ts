@@ -32,7 +32,8 @@ const UNKNOWN: ModelFacts = {
   promptCacheBreakpoints: false,
 }
 
+/** A model that thinks by itself is one that takes an effort, where its row does not say how it is asked to. */
 export function factsOf(row: ModelRow | undefined): ModelFacts {
-  const facts = row?.facts
-  return facts === undefined ? UNKNOWN : { ...UNKNOWN, ...facts }
+  if (row === undefined) return UNKNOWN
+  return { ...UNKNOWN, ...(row.reasons === true ? { thinking: 'adaptive' } : {}), ...row.facts }
 }

@@ -5,6 +5,7 @@ import type { MessagesFields } from '../dialects/messages-wire.js'
 import { estimateResponseInput, type ResponsesCall, type ResponsesFields } from '../dialects/openai-responses.js'
 import type { ChatFields } from '../dialects/openai-wire.js'
 import { chatOverMessages } from '../dialects/translations/chat-over-messages/chat-over-messages.js'
+import { countedByResponses } from '../dialects/translations/messages-over-chat/counted-request.js'
 import { estimateInputTokens } from '../dialects/translations/messages-over-chat/estimate.js'
 import { messagesOverChat } from '../dialects/translations/messages-over-chat/messages-over-chat.js'
 import { responsesOverChat } from '../dialects/translations/responses-over-chat/responses-over-chat.js'
@@ -61,6 +62,8 @@ export class ChatOverMessages implements ChatProvider {
 export class MessagesOverChat implements MessagesProvider {
   constructor(
     private readonly chat: ChatProvider,
+    /** Counts tokens, where the channel says so. */
+    private readonly responses: ResponsesProvider | undefined,
     private readonly setting: TranslationSetting,
   ) {}
 
@@ -73,10 +76,14 @@ export class MessagesOverChat implements MessagesProvider {
     )
   }
 
-  /** Chat upstreams count nothing by themselves. */
-  countTokens({ body }: MessagesCall, context: AttemptContext): Promise<ProviderResponse> {
-    verdictsOf({ client: 'messages', upstream: 'chat' }, context)
-    return Promise.resolve(counted({ input_tokens: estimateInputTokens(body.fields) }, true))
+  /** The chat API counts nothing by itself; the Responses API of the same upstream may. */
+  async countTokens({ body }: MessagesCall, context: AttemptContext): Promise<ProviderResponse> {
+    const verdicts = verdictsOf({ client: 'messages', upstream: 'chat' }, context)
+    const { responses } = this
+    if (responses === undefined || context.options['countBy'] !== 'responses')
+      return counted({ input_tokens: estimateInputTokens(body.fields) }, true)
+    const translation = countedByResponses(messagesOverChat(body, targetOf(this.setting, context), verdicts))
+    return await translated(translation, context.memory, (request) => responses.countInputTokens(request, context))
   }
 }
 

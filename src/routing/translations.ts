@@ -21,7 +21,7 @@ type Maker = (capabilities: ProviderCapabilities, setting: TranslationSetting) =
 /** What serves a client's dialect by an upstream's other one. */
 const PROVIDERS: Readonly<Record<string, Maker>> = {
   'chat over messages': ({ messages }, setting) => messages && new ChatOverMessages(messages, setting),
-  'messages over chat': ({ chat }, setting) => chat && new MessagesOverChat(chat, setting),
+  'messages over chat': ({ chat, responses }, setting) => chat && new MessagesOverChat(chat, responses, setting),
   'responses over chat': ({ chat }, setting) => chat && new ResponsesOverChat(chat, setting),
   'responses over messages': ({ messages }, setting) => messages && new ResponsesOverMessages(messages, setting),
 }

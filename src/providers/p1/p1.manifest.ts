@@ -25,6 +25,11 @@ export const P1_MANIFEST: ProviderManifest = {
     realtimeDialect: oneOf(['ga', 'beta'])
       .default('ga')
       .describe('p1: event names the upstream speaks on realtime sockets'),
+    countBy: oneOf(['estimate', 'responses'])
+      .default('estimate')
+      .describe(
+        'p1: who counts the tokens of messages that are translated: the gateway, or `/v1/responses/input_tokens`',
+      ),
   }),
   capabilities: {
     speech: P1SpeechProvider,

@@ -1,0 +1,53 @@
+import { JsonBody } from '../../../core/json-body.js'
+import { jsonTextOf } from '../../../core/json-text.js'
+import { isRecord } from '../../../core/validation-rules.js'
+import { malformedResponse } from '../../../upstream/upstream-response.js'
+import type { ResponsesFields } from '../../openai-responses.js'
+import type { ChatFields } from '../../openai-wire.js'
+import type { Translation } from '../../translator.js'
+
+type Members = Readonly<Record<string, unknown>>
+
+/** The question how many tokens a translated request has, for an upstream that counts those of responses. */
+export function countedByResponses(translation: Translation<ChatFields>): Translation<ResponsesFields> {
+  const { model, messages, tools } = translation.request.fields
+  const fields: ResponsesFields = {
+    model,
+    input: messages.flatMap(itemsOf),
+    ...(tools == null ? {} : { tools: tools.map(flatTool) }),
+  }
+  return {
+    request: JsonBody.written(jsonTextOf(fields), fields),
+    response: ({ input_tokens: tokens }) => {
+      if (typeof tokens !== 'number') throw malformedResponse('The upstream counted no tokens.')
+      return JSON.stringify({ input_tokens: tokens })
+    },
+    events: () => translation.events(),
+    error: (error) => translation.error(error),
+  }
+}
+
+/** A chat message as items of a response's input; calls and results are items of their own. */
+function itemsOf(message: unknown): readonly Members[] {
+  if (!isRecord(message)) return []
+  const { role, content, tool_calls: calls, tool_call_id: callId } = message
+  if (role === 'tool') return [{ type: 'function_call_output', call_id: callId, output: content }]
+  const said = content == null ? [] : [{ role, content: Array.isArray(content) ? content.map(inputPart) : content }]
+  return [...said, ...(Array.isArray(calls) ? calls.filter((call) => isRecord(call)).map(callItem) : [])]
+}
+
+function callItem({ id, function: called }: Members): Members {
+  const { name, arguments: text } = isRecord(called) ? called : {}
+  return { type: 'function_call', call_id: id, name, arguments: text }
+}
+
+function inputPart(part: unknown): unknown {
+  if (!isRecord(part)) return part
+  const { type, text, image_url: image, file } = part
+  if (type === 'image_url')
+    return { type: 'input_image', detail: 'auto', image_url: isRecord(image) ? image['url'] : image }
+  return type === 'file' ? { type: 'input_file', ...(isRecord(file) ? file : {}) } : { type: 'input_text', text }
+}
+
+const flatTool = (tool: unknown): unknown =>
+  isRecord(tool) && isRecord(tool['function']) ? { type: 'function', strict: false, ...tool['function'] } : tool
