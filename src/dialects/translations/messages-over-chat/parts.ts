@@ -11,7 +11,9 @@ import {
 } from './request-draft.js'
 
 /** A content part of a chat message. */
-export type ChatPart = Record<string, unknown> & { readonly type: string }
+export type ChatPart = Record<string, unknown> & { readonly type: string; text?: string }
+
+export type ChatMessage = Record<string, unknown> & { readonly role: string; content?: unknown }
 
 type Judge = (block: Members, path: string, draft: RequestDraft) => ChatPart[]
 
@@ -27,7 +29,7 @@ export const PART_MEMBERS = {
   search_result: { ...CACHED, content: 'read', source: 'read', title: 'read', citations: 'read' },
 } as const satisfies Record<string, MemberTable>
 
-const SERVER_TOOLS = 'Only the model\'s own vendor runs its server tools; leave these blocks out of the conversation.'
+const SERVER_TOOLS = "Only the model's own vendor runs its server tools; leave these blocks out of the conversation."
 
 /** Blocks without a counterpart, and the way out. */
 export const REFUSED_BLOCKS: Readonly<Record<string, string>> = {
@@ -158,7 +160,8 @@ function fileParts(
   context: string | undefined,
   draft: RequestDraft,
 ): ChatPart[] {
-  if (!draft.facts.files) draft.verdicts.refuse(`${path}.type`, 'The model reads no files. Send the text of the document.')
+  if (!draft.facts.files)
+    draft.verdicts.refuse(`${path}.type`, 'The model reads no files. Send the text of the document.')
   if (stringIn(source, 'media_type', `${path}.source`) !== 'application/pdf') {
     draft.verdicts.refuse(`${path}.source.media_type`, 'Send a PDF, or the text of the document.')
   }
@@ -194,7 +197,7 @@ function searchResultParts(block: Members, path: string, draft: RequestDraft): C
   refuseCitations(block, path, draft)
   draft.verdicts.approximate(path)
   const texts = listOf(block['content'], `${path}.content`).flatMap((part, index) =>
-    partsOf(part, `${path}.content[${index}]`, draft, ['text']).map(({ text }) => String(text)),
+    partsOf(part, `${path}.content[${index}]`, draft, ['text']).flatMap(({ text }) => text ?? []),
   )
   const head = [`Search result: ${stringIn(block, 'title', path)}`, `Source: ${stringIn(block, 'source', path)}`, '']
   return [textPart([...head, ...texts].join('\n'))]

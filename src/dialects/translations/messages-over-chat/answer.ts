@@ -1,0 +1,150 @@
+import { hash } from 'node:crypto'
+import { JsonText, jsonTextOf } from '../../../core/json-text.js'
+import { tokensOf } from '../../../core/token-counter.js'
+import { isRecord } from '../../../core/validation-rules.js'
+import { malformedResponse } from '../../../upstream/upstream-response.js'
+import type { Seals } from '../../translator.js'
+import { type AnswerEnd, endOfChat, MESSAGES_STOP } from '../stop-reasons.js'
+import { figuresOfChat, messagesUsage, type TokenFigures } from '../usage.js'
+import type { Members, ToolNames } from './request-draft.js'
+
+/** What an answer needs of its request. */
+export interface AnswerContext {
+  /** The caller's name. */
+  readonly model: string
+  readonly requestId: string
+  readonly seals: Seals
+  readonly toolNames: ToolNames
+  /** Estimated tokens of the prompt. */
+  readonly inputTokens: () => number
+}
+
+/** JSON text of a message for a chat completion. Throws `upstream_failed` for one without a message or a finish reason. */
+export function messageTextOf(answer: Members, context: AnswerContext): string {
+  const choice: unknown = Array.isArray(answer['choices']) ? answer['choices'][0] : undefined
+  if (!isRecord(choice) || !isRecord(choice['message']))
+    throw malformedResponse('The upstream answered without a message.')
+  const { message, finish_reason: finishReason } = choice
+  if (typeof finishReason !== 'string') throw malformedResponse('The upstream answered without a finish reason.')
+  const calls = callsIn(message)
+  const refusal = textIn(message, 'refusal')
+  const end = endOfChat(finishReason, calls.length > 0, refusal !== '')
+  const thoughts = thoughtsIn(message)
+  const text = textIn(message, 'content')
+  const content = [
+    ...(thoughts === '' ? [] : [thinkingBlock(thoughts, signatureOf(hash('sha256', thoughts), context))]),
+    ...(text === '' ? [] : [{ ...textBlock(), text }]),
+    ...(end === 'refused' ? [] : calls.map((call) => toolUseOf(call, context))),
+  ]
+  const figures = figuresIn(answer['usage']) ?? {
+    ...estimated(context.inputTokens()),
+    output: calls.reduce((sum, call) => sum + tokensOf(call.arguments), tokensOf(thoughts) + tokensOf(text)),
+  }
+  return jsonTextOf({ ...emptyMessage(answer, context, figures), content, ...stopOf(end, refusal) })
+}
+
+/** A message of which nothing has come yet, with every member of its type. */
+export const emptyMessage = ({ id }: Members, { model, requestId }: AnswerContext, figures: TokenFigures): object => ({
+  id: typeof id === 'string' && id !== '' ? id : `msg_${requestId}`,
+  type: 'message',
+  role: 'assistant',
+  model,
+  content: [],
+  stop_reason: null,
+  stop_sequence: null,
+  stop_details: null,
+  container: null,
+  diagnostics: null,
+  usage: messagesUsage(figures),
+})
+
+/** How it ended. A chat answer does not tell which stop sequence it met. */
+export const stopOf = (end: AnswerEnd, refusal: string): object => ({
+  stop_reason: MESSAGES_STOP[end],
+  stop_sequence: null,
+  stop_details:
+    end === 'refused' ? { type: 'refusal', category: null, explanation: refusal === '' ? null : refusal } : null,
+})
+
+export const figuresIn = (usage: unknown): TokenFigures | undefined =>
+  isRecord(usage) ? figuresOfChat(usage) : undefined
+
+/** Of an upstream that has told no usage. */
+export const estimated = (input: number): TokenFigures => ({
+  input,
+  cacheRead: 0,
+  cacheWrite: 0,
+  output: 0,
+  reasoning: undefined,
+})
+
+export const textBlock = (): object => ({ type: 'text', text: '', citations: null })
+
+export const thinkingBlock = (thinking: string, signature: string): object => ({
+  type: 'thinking',
+  thinking,
+  signature,
+})
+
+export const toolUseBlock = (id: string, name: string, input: object, { toolNames }: AnswerContext): object => ({
+  type: 'tool_use',
+  id,
+  name: toolNames.original(name),
+  input,
+  caller: { type: 'direct' },
+})
+
+/** Of the digest: of a stream the text is not kept. */
+export const signatureOf = (digest: string, { seals }: AnswerContext): string => seals.sign(digest)
+
+/** '' for a member that is absent or null. */
+export function textIn(members: Members, name: string): string {
+  const value = members[name]
+  if (value === undefined || value === null) return ''
+  if (typeof value !== 'string') throw malformedResponse(`The upstream answered with a '${name}' that is no text.`)
+  return value
+}
+
+/** Under the name that most upstreams use, or the other; some say the same under both. */
+export function thoughtsIn(members: Members): string {
+  const thoughts = textIn(members, 'reasoning_content')
+  return thoughts === '' && typeof members['reasoning'] === 'string' ? members['reasoning'] : thoughts
+}
+
+interface Call {
+  readonly id: string
+  readonly name: string
+  readonly arguments: string
+}
+
+function callsIn(message: Members): Call[] {
+  const { tool_calls: calls, function_call: functionCall } = message
+  if (Array.isArray(calls) && calls.length > 0) return calls.map((call) => callOf(call))
+  return isRecord(functionCall) ? [callOf({ id: FUNCTION_CALL_ID, function: functionCall })] : []
+}
+
+/** Of the one call that the older form of chat answers has. */
+export const FUNCTION_CALL_ID = 'call_0'
+
+function callOf(call: unknown): Call {
+  const called = isRecord(call) ? call['function'] : undefined
+  if (!isRecord(call) || !isRecord(called)) throw malformedResponse('The upstream answered with a call of no function.')
+  const id = textIn(call, 'id')
+  const name = textIn(called, 'name')
+  if (id === '' || name === '') throw malformedResponse('The upstream answered with a call without id or name.')
+  return { id, name, arguments: textIn(called, 'arguments') }
+}
+
+const toolUseOf = (call: Call, context: AnswerContext): object =>
+  toolUseBlock(call.id, call.name, inputOf(call.arguments), context)
+
+/** The model's own spelling where it wrote an object; a client expects one in any case. */
+function inputOf(text: string): object {
+  if (text.trim() === '') return {}
+  try {
+    if (isRecord(JSON.parse(text))) return new JsonText(text)
+  } catch {
+    // As for JSON that is no object.
+  }
+  return { arguments: text }
+}

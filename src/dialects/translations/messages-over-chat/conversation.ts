@@ -1,0 +1,273 @@
+import { quoted } from '../../../core/errors.js'
+import { isRecord } from '../../../core/validation-rules.js'
+import { breakpoint, type ChatMessage, type ChatPart, partsOf, refuseBlock } from './parts.js'
+import {
+  listOf,
+  type Members,
+  type MemberTable,
+  recordIn,
+  recordOf,
+  type RequestDraft,
+  stringIn,
+  wrongShape,
+} from './request-draft.js'
+import { ToolResults } from './tool-results.js'
+
+export const MESSAGE_MEMBERS: MemberTable = { role: 'read', content: 'read' }
+
+const TOOLSET = { refused: 'Describe the tools of the set as custom tools.' }
+
+/** The members of the blocks that only assistants have. */
+export const ASSISTANT_MEMBERS = {
+  thinking: { type: 'read', thinking: 'read', signature: 'read' },
+  redacted_thinking: { type: 'read', data: 'read' },
+  tool_use: {
+    type: 'read',
+    id: 'read',
+    name: 'read',
+    input: 'read',
+    caller: 'read',
+    cache_control: 'read',
+    toolset_name: TOOLSET,
+  },
+} as const satisfies Record<string, MemberTable>
+
+interface Entry {
+  readonly index: number
+  readonly message: Members
+}
+
+/** Messages of one role in a row, which this dialect takes for one turn. */
+interface Run {
+  readonly role: string
+  readonly entries: Entry[]
+}
+
+/** The conversation of a messages request in the words of chat, instructions first. */
+export function conversationOf(draft: RequestDraft): ChatMessage[] {
+  const runs = runsOf(draft)
+  const conversation = new Conversation(draft, currentTurnStart(runs))
+  runs.forEach((run, index) => {
+    conversation.add(run, index)
+  })
+  return conversation.messages()
+}
+
+function runsOf({ source }: RequestDraft): Run[] {
+  const runs: Run[] = []
+  listOf(source['messages'], 'messages').forEach((value, index) => {
+    const message = recordOf(value, `messages[${index}]`)
+    const role = stringIn(message, 'role', `messages[${index}]`)
+    const last = runs.at(-1)
+    if (last?.role === role) last.entries.push({ index, message })
+    else runs.push({ role, entries: [{ index, message }] })
+  })
+  return runs
+}
+
+/** The index of the last run in which the user said something without being asked by a tool. */
+const currentTurnStart = (runs: readonly Run[]): number =>
+  runs.findLastIndex(({ role, entries }) => role === 'user' && !entries.some(({ message }) => hasToolResult(message)))
+
+const hasToolResult = ({ content }: Members): boolean =>
+  Array.isArray(content) && content.some((block) => isRecord(block) && block['type'] === 'tool_result')
+
+class Conversation {
+  private readonly spoken: ChatMessage[] = []
+  private readonly instructions: ChatPart[] = []
+  private readonly results: ToolResults
+
+  constructor(
+    private readonly draft: RequestDraft,
+    private readonly currentTurnStart: number,
+  ) {
+    this.results = new ToolResults(draft)
+  }
+
+  add(run: Run, index: number): void {
+    for (const entry of run.entries) this.draft.judge(entry.message, pathOf(entry), MESSAGE_MEMBERS)
+    if (run.role !== 'user') this.results.assertNoneMissing()
+    if (run.role === 'user') this.addUser(run)
+    else if (run.role === 'assistant') this.addAssistant(run, index > this.currentTurnStart)
+    else if (run.role === 'system')
+      run.entries.forEach((entry) => {
+        this.addSystem(entry)
+      })
+    else throw wrongShape(`${pathOf(run.entries[0])}.role`, 'user, assistant or system', run.role)
+  }
+
+  messages(): ChatMessage[] {
+    this.results.assertNoneMissing()
+    const leading = this.leading()
+    const messages = leading === undefined ? this.spoken : [leading, ...this.spoken]
+    const last = this.spoken.at(-1)
+    if (last?.role === 'assistant') {
+      // Chat models begin anew, where these go on with the text: the caller would join what does not belong together.
+      this.draft.verdicts.refuse('messages', 'The last message must not be that of the assistant.')
+    }
+    if (last !== undefined) this.markEnd(last)
+    return messages
+  }
+
+  private leading(): ChatMessage | undefined {
+    const { source, facts } = this.draft
+    const role = facts.systemRole === 'developer' ? 'developer' : 'system'
+    const { system } = source
+    const isAlone = typeof system === 'string' && this.instructions.length === 0
+    const content = isAlone ? system : [...this.systemParts(system), ...this.instructions]
+    return content.length === 0 ? undefined : this.draft.from('system', { role, content })
+  }
+
+  private systemParts(system: unknown): ChatPart[] {
+    if (system === undefined || system === null || system === '') return []
+    if (typeof system === 'string') return [{ type: 'text', text: system }]
+    return listOf(system, 'system').flatMap((block, index) => partsOf(block, `system[${index}]`, this.draft, ['text']))
+  }
+
+  /** Instructions within the conversation, which not every model takes. */
+  private addSystem(entry: Entry): void {
+    const path = pathOf(entry)
+    const content = this.contentOf(entry, ['text'])
+    if (content.length === 0) return
+    const role = this.draft.facts.systemRole
+    if (role !== 'none') {
+      this.spoken.push(this.draft.from(path, { role, content }))
+      return
+    }
+    this.draft.verdicts.approximate(`${path}.role`)
+    this.instructions.push(...(typeof content === 'string' ? [{ type: 'text', text: content }] : content))
+  }
+
+  private contentOf(entry: Entry, allowed?: readonly ['text']): string | ChatPart[] {
+    const { content } = entry.message
+    const path = `${pathOf(entry)}.content`
+    if (typeof content === 'string') return content
+    return listOf(content, path).flatMap((block, index) => partsOf(block, `${path}[${index}]`, this.draft, allowed))
+  }
+
+  /** Chat upstreams want the results of all calls first, one message each, and nothing of the user between them. */
+  private addUser({ entries }: Run): void {
+    const said = entries.map((entry) => this.userMessage(entry))
+    this.spoken.push(...this.results.take())
+    for (const message of said) if (message !== undefined) this.spoken.push(message)
+  }
+
+  private userMessage(entry: Entry): ChatMessage | undefined {
+    const { content } = entry.message
+    const path = pathOf(entry)
+    if (typeof content === 'string') {
+      return content === '' ? undefined : this.draft.from(path, { role: 'user', content })
+    }
+    const parts: ChatPart[] = []
+    listOf(content, `${path}.content`).forEach((value, index) => {
+      const blockPath = `${path}.content[${index}]`
+      const block = recordOf(value, blockPath)
+      if (block['type'] === 'tool_result') this.results.add(block, blockPath)
+      else parts.push(...partsOf(block, blockPath, this.draft))
+    })
+    return parts.length === 0 ? undefined : this.draft.from(path, { role: 'user', content: parts })
+  }
+
+  private addAssistant({ entries }: Run, isCurrentTurn: boolean): void {
+    const turn = new AssistantTurn(this.draft)
+    for (const entry of entries) turn.add(entry)
+    for (const { id, path } of turn.calls) this.results.expect(id, path)
+    const message = turn.message(isCurrentTurn)
+    if (message !== undefined) this.spoken.push(this.draft.from(pathOf(entries[0]), message))
+  }
+
+  /** Automatic caching of everything so far. */
+  private markEnd(last: ChatMessage): void {
+    const mark = breakpoint(this.draft.source, '', this.draft)
+    const { content } = last
+    if (typeof content === 'string' && 'prompt_cache_breakpoint' in mark) {
+      last['content'] = [{ type: 'text', text: content, ...mark }]
+    } else if (Array.isArray(content)) Object.assign(content.at(-1) as object, mark)
+  }
+}
+
+const pathOf = (entry: Entry | undefined): string => `messages[${entry?.index ?? 0}]`
+
+/** What an assistant said, thought and called in one turn. */
+class AssistantTurn {
+  readonly calls: { readonly id: string; readonly path: string; readonly call: object }[] = []
+  private text = ''
+  private thoughts = ''
+  private mark: unknown
+
+  constructor(private readonly draft: RequestDraft) {}
+
+  add(entry: Entry): void {
+    const { content } = entry.message
+    const path = `${pathOf(entry)}.content`
+    if (typeof content === 'string') this.text += content
+    else {
+      listOf(content, path).forEach((value, index) => {
+        this.addBlock(recordOf(value, `${path}[${index}]`), entry.index, index)
+      })
+    }
+  }
+
+  /** undefined = nothing is left of it. */
+  message(isCurrentTurn: boolean): ChatMessage | undefined {
+    const { text, calls, thoughts } = this
+    const field = isCurrentTurn && thoughts !== '' ? this.draft.facts.reasoningField : undefined
+    if (text === '' && calls.length === 0 && field === undefined) return undefined
+    const said = text === '' && calls.length > 0 ? null : text
+    const isMarked = text !== '' && this.mark !== undefined
+    return {
+      role: 'assistant',
+      content: isMarked ? [{ type: 'text', text, prompt_cache_breakpoint: this.mark }] : said,
+      ...(field === undefined ? {} : { [field]: thoughts }),
+      ...(calls.length === 0 ? {} : { tool_calls: calls.map(({ call }) => call) }),
+    }
+  }
+
+  private addBlock(block: Members, messageIndex: number, blockIndex: number): void {
+    const path = `messages[${messageIndex}].content[${blockIndex}]`
+    switch (block['type']) {
+      case 'text':
+        this.addText(block, path)
+        break
+      case 'thinking':
+        this.draft.judge(block, path, ASSISTANT_MEMBERS.thinking)
+        this.thoughts += stringIn(block, 'thinking', path)
+        break
+      case 'redacted_thinking':
+        // Readable by its own vendor alone.
+        break
+      case 'tool_use':
+        this.addCall(block, path, messageIndex, blockIndex)
+        break
+      default:
+        refuseBlock(stringIn(block, 'type', path), path, this.draft)
+    }
+  }
+
+  private addText(block: Members, path: string): void {
+    const [part] = partsOf(block, path, this.draft, ['text'])
+    if (part === undefined) return
+    const { text, prompt_cache_breakpoint: mark } = part
+    this.text += text ?? ''
+    this.mark = mark
+  }
+
+  private addCall(block: Members, path: string, messageIndex: number, blockIndex: number): void {
+    const { draft } = this
+    draft.judge(block, path, ASSISTANT_MEMBERS.tool_use)
+    const { caller } = block
+    if (isRecord(caller) && caller['type'] !== 'direct') {
+      draft.verdicts.refuse(`${path}.caller`, 'Only calls of the model itself can be gone on with.')
+    }
+    breakpoint(block, path, draft)
+    const id = stringIn(block, 'id', path)
+    if (this.calls.some((other) => other.id === id)) {
+      draft.verdicts.refuse(`${path}.id`, `The tool_use id ${quoted(id)} stands twice in one turn.`)
+    }
+    recordIn(block, 'input', path)
+    const input = draft.texts.at('messages', messageIndex, 'content', blockIndex, 'input')?.text.text ?? '{}'
+    const name = draft.toolNames.shortened(stringIn(block, 'name', path))
+    const call = draft.from(path, { id, type: 'function', function: { name, arguments: input } })
+    this.calls.push({ id, path, call })
+  }
+}

@@ -1,0 +1,215 @@
+import { hash } from 'node:crypto'
+import { isRecord } from '../../../core/validation-rules.js'
+import type { ChatFields } from '../../openai-wire.js'
+import { conversationOf } from './conversation.js'
+import {
+  listOf,
+  type Members,
+  type MemberTable,
+  recordIn,
+  recordOf,
+  type RequestDraft,
+  stringIn,
+  wrongShape,
+} from './request-draft.js'
+import { translateToolChoice, translateTools } from './tools.js'
+
+type FieldTranslation = (value: unknown, draft: RequestDraft) => void
+
+/** Read together with others. */
+const elsewhere: FieldTranslation = () => undefined
+
+const same =
+  (name: string): FieldTranslation =>
+  (value, draft) => {
+    draft.set(name, value, name)
+  }
+
+const refused =
+  (path: string, wayOut: string): FieldTranslation =>
+  (_value, { verdicts }) => {
+    verdicts.refuse(path, wayOut)
+  }
+
+const dropped =
+  (path: string): FieldTranslation =>
+  (_value, { verdicts }) => {
+    verdicts.drop(path)
+  }
+
+const LEAVE_OUT = 'Leave it out, or ask for a model that is served in its own dialect.'
+
+/** What becomes of each field of a messages request; those that it lacks are dropped. */
+const FIELDS: Readonly<Record<string, FieldTranslation>> = {
+  model: elsewhere,
+  messages: elsewhere,
+  system: elsewhere,
+  cache_control: elsewhere,
+  max_tokens: maximum,
+  stop_sequences: stops,
+  stream,
+  temperature: same('temperature'),
+  top_p: same('top_p'),
+  top_k: refused('top_k', LEAVE_OUT),
+  tools: translateTools,
+  tool_choice: translateToolChoice,
+  thinking,
+  output_config: outputConfig,
+  metadata,
+  service_tier: serviceTier,
+  speed,
+  container: refused('container', LEAVE_OUT),
+  inference_geo: refused('inference_geo', LEAVE_OUT),
+  user_profile_id: refused('user_profile_id', LEAVE_OUT),
+  workspace_id: refused('workspace_id', LEAVE_OUT),
+  diagnostics: dropped('diagnostics'),
+}
+
+/** The names of the fields that have a verdict of their own. */
+export const MESSAGES_FIELD_NAMES: readonly string[] = Object.keys(FIELDS)
+
+/** Makes the fields of a chat request. Throws `invalid_request` for what has no translation. */
+export function translateFields(draft: RequestDraft, model: string): ChatFields {
+  const messages = conversationOf(draft)
+  draft.set('model', model, 'model')
+  draft.set('messages', messages, 'messages')
+  for (const [name, value] of Object.entries(draft.source)) {
+    if (value === null || value === undefined) continue
+    const translate = Object.hasOwn(FIELDS, name) ? FIELDS[name] : undefined
+    if (translate === undefined) draft.verdicts.drop(name)
+    else translate(value, draft)
+  }
+  return { ...draft.fields, model, messages }
+}
+
+function maximum(value: unknown, draft: RequestDraft): void {
+  if (value === 0) draft.verdicts.refuse('max_tokens', 'The upstream has no way to only warm its cache.')
+  draft.set(draft.facts.maxTokensField, value, 'max_tokens')
+}
+
+/** As chat upstreams have it. */
+const MOST_STOPS = 4
+
+function stops(value: unknown, draft: RequestDraft): void {
+  const path = 'stop_sequences'
+  const texts = listOf(value, path)
+  texts.forEach((text, index) => {
+    if (typeof text !== 'string') throw wrongShape(`${path}[${index}]`, 'a string', text)
+  })
+  if (texts.length > MOST_STOPS) draft.verdicts.refuse(path, `Send at most ${MOST_STOPS} of them.`)
+  if (texts.length > 0) draft.set('stop', texts, path)
+}
+
+/** Usage must be told at the end: events of messages have it, asked or not. */
+function stream(value: unknown, draft: RequestDraft): void {
+  if (value !== true) return
+  draft.set('stream', true, 'stream')
+  draft.set('stream_options', { include_usage: true }, 'stream')
+}
+
+/** The members of each form of `thinking`. */
+export const THINKING_FORMS = {
+  enabled: { type: 'read', budget_tokens: 'read', display: 'drop' },
+  adaptive: { type: 'read', display: 'drop' },
+  disabled: { type: 'read' },
+} as const satisfies Record<string, MemberTable>
+
+type ThinkingForm = keyof typeof THINKING_FORMS
+
+const isThinkingForm = (type: string): type is ThinkingForm => Object.hasOwn(THINKING_FORMS, type)
+
+/** From fewer tokens than these on, an effort is meant. */
+const EFFORTS = [
+  { belowTokens: 2048, effort: 'minimal' },
+  { belowTokens: 8192, effort: 'low' },
+  { belowTokens: 16_384, effort: 'medium' },
+  { belowTokens: 32_000, effort: 'high' },
+] as const
+
+function thinking(value: unknown, draft: RequestDraft): void {
+  const form = recordOf(value, 'thinking')
+  const type = stringIn(form, 'type', 'thinking')
+  if (!isThinkingForm(type)) draft.verdicts.refuse('thinking.type', 'Send enabled, adaptive or disabled.')
+  draft.judge(form, 'thinking', THINKING_FORMS[type])
+  const { facts, verdicts } = draft
+  if (type === 'enabled') {
+    const budget = form['budget_tokens']
+    if (typeof budget !== 'number') throw wrongShape('thinking.budget_tokens', 'an integer', budget)
+    // A model that does not think answers all the same.
+    if (facts.thinking === 'none') verdicts.drop('thinking')
+    else {
+      verdicts.approximate('thinking.budget_tokens')
+      const effort = EFFORTS.find(({ belowTokens }) => budget < belowTokens)?.effort ?? 'xhigh'
+      // An effort that is asked for by its name says more than a budget.
+      if (effortIn(draft) === undefined) draft.set('reasoning_effort', effort, 'thinking.budget_tokens')
+    }
+  } else if (type === 'disabled' && facts.thinking === 'adaptive') draft.set('reasoning_effort', 'none', 'thinking')
+}
+
+function effortIn({ source }: RequestDraft): unknown {
+  const config = source['output_config']
+  return isRecord(config) ? (config['effort'] ?? undefined) : undefined
+}
+
+export const OUTPUT_MEMBERS: MemberTable = { effort: 'read', format: 'read' }
+export const FORMAT_MEMBERS: MemberTable = { type: 'read', schema: 'read' }
+
+function outputConfig(value: unknown, draft: RequestDraft): void {
+  const path = 'output_config'
+  const config = recordOf(value, path)
+  draft.judge(config, path, OUTPUT_MEMBERS)
+  if (config['effort'] !== null && config['effort'] !== undefined) effort(stringIn(config, 'effort', path), draft)
+  if (config['format'] !== null && config['format'] !== undefined) format(recordIn(config, 'format', path), draft)
+}
+
+function effort(value: string, draft: RequestDraft): void {
+  const { source, facts, verdicts } = draft
+  const isThinkingOff = isRecord(source['thinking']) && source['thinking']['type'] === 'disabled'
+  // In chat it is that of thinking and of nothing else.
+  if (facts.thinking === 'none' || isThinkingOff) verdicts.drop('output_config.effort')
+  else draft.set('reasoning_effort', value, 'output_config.effort')
+}
+
+function format(members: Members, draft: RequestDraft): void {
+  const path = 'output_config.format'
+  if (members['type'] !== 'json_schema') draft.verdicts.refuse(`${path}.type`, 'Send a json_schema.')
+  draft.judge(members, path, FORMAT_MEMBERS)
+  recordIn(members, 'schema', path)
+  const text = draft.texts.at('output_config', 'format', 'schema')?.text
+  const schema = text === undefined ? {} : { schema: draft.from(`${path}.schema`, text) }
+  const described = { name: 'answer', ...schema, strict: true }
+  draft.set('response_format', { type: 'json_schema', json_schema: described }, path)
+}
+
+export const METADATA_MEMBERS: MemberTable = { user_id: 'read' }
+
+/** As chat upstreams have it; messages allow four times as many. */
+const LONGEST_USER_CHARACTERS = 64
+
+function metadata(value: unknown, draft: RequestDraft): void {
+  const members = recordOf(value, 'metadata')
+  draft.judge(members, 'metadata', METADATA_MEMBERS)
+  if (members['user_id'] === null || members['user_id'] === undefined) return
+  const path = 'metadata.user_id'
+  const userId = stringIn(members, 'user_id', 'metadata')
+  if (userId.length <= LONGEST_USER_CHARACTERS) {
+    draft.set('safety_identifier', userId, path)
+    return
+  }
+  draft.verdicts.approximate(path)
+  draft.set('safety_identifier', hash('sha256', userId), path)
+}
+
+/** The words of chat for each `service_tier`. */
+export const SERVICE_TIERS: Readonly<Record<string, string>> = { auto: 'auto', standard_only: 'default' }
+
+function serviceTier(value: unknown, draft: RequestDraft): void {
+  const tier = Object.hasOwn(SERVICE_TIERS, String(value)) ? SERVICE_TIERS[String(value)] : undefined
+  if (tier === undefined) draft.verdicts.refuse('service_tier', 'Send auto or standard_only.')
+  draft.set('service_tier', tier, 'service_tier')
+}
+
+function speed(value: unknown, { verdicts }: RequestDraft): void {
+  if (value === 'standard') verdicts.drop('speed')
+  else verdicts.refuse('speed', LEAVE_OUT)
+}

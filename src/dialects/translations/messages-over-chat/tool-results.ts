@@ -1,0 +1,104 @@
+import { quoted } from '../../../core/errors.js'
+import { breakpoint, type ChatMessage, type ChatPart, partsOf } from './parts.js'
+import { listOf, type Members, type MemberTable, type RequestDraft, stringIn, wrongShape } from './request-draft.js'
+
+export const TOOL_RESULT_MEMBERS = {
+  type: 'read',
+  tool_use_id: 'read',
+  content: 'read',
+  is_error: 'read',
+  cache_control: 'read',
+  toolset_name: { refused: 'Describe the tools of the set as custom tools.' },
+} as const satisfies MemberTable
+
+const ERROR_MARK = 'Error: '
+
+interface Result {
+  readonly message: ChatMessage
+  /** What a tool message cannot hold. */
+  readonly attachments: readonly ChatPart[]
+}
+
+/** Brings calls of tools and their results together: chat upstreams refuse one without the other. */
+export class ToolResults {
+  /** Of the last turn, in its order: where each call stands. */
+  private readonly calls = new Map<string, string>()
+  private readonly results = new Map<string, Result>()
+
+  constructor(private readonly draft: RequestDraft) {}
+
+  expect(id: string, path: string): void {
+    this.calls.set(id, path)
+  }
+
+  add(block: Members, path: string): void {
+    this.draft.judge(block, path, TOOL_RESULT_MEMBERS)
+    const id = stringIn(block, 'tool_use_id', path)
+    if (!this.calls.has(id)) {
+      this.draft.verdicts.refuse(`${path}.tool_use_id`, `There is no tool_use ${quoted(id)} in the message before.`)
+    }
+    if (this.results.has(id)) {
+      this.draft.verdicts.refuse(`${path}.tool_use_id`, `The tool_use ${quoted(id)} has a tool_result already.`)
+    }
+    this.results.set(id, this.resultOf(id, block, path))
+  }
+
+  assertNoneMissing(): void {
+    for (const [id, path] of this.calls) {
+      if (!this.results.has(id)) {
+        this.draft.verdicts.refuse(path, `The tool_use ${quoted(id)} has no tool_result in the next message.`)
+      }
+    }
+  }
+
+  /** One message for each result in the order of the calls, and one of the user with the pictures and files of all of them. */
+  take(): ChatMessage[] {
+    this.assertNoneMissing()
+    const results = [...this.calls.keys()].flatMap((id) => this.results.get(id) ?? [])
+    this.calls.clear()
+    this.results.clear()
+    const attachments = results.flatMap((result) => result.attachments)
+    const messages = results.map(({ message }) => message)
+    return attachments.length === 0 ? messages : [...messages, { role: 'user', content: attachments }]
+  }
+
+  private resultOf(id: string, block: Members, path: string): Result {
+    const attachments: ChatPart[] = []
+    const texts = this.textsOf(id, block, path, attachments)
+    if (block['is_error'] === true) this.markError(texts, path)
+    const mark = breakpoint(block, path, this.draft)
+    const last = texts.at(-1)
+    if (last !== undefined) Object.assign(last, mark)
+    const isPlain =
+      texts.length === 0 || (texts.length === 1 && last !== undefined && !('prompt_cache_breakpoint' in last))
+    const content = isPlain ? (last?.text ?? '') : texts
+    return { message: this.draft.from(path, { role: 'tool', tool_call_id: id, content }), attachments }
+  }
+
+  /** The text parts of a result; what else it holds becomes an attachment that they mention. */
+  private textsOf(id: string, { content }: Members, path: string, attachments: ChatPart[]): ChatPart[] {
+    if (content === undefined || content === null || content === '') return []
+    if (typeof content === 'string') return [{ type: 'text', text: content }]
+    const contentPath = `${path}.content`
+    if (!Array.isArray(content)) throw wrongShape(contentPath, 'a string or an array of blocks', content)
+    const counts = { picture: 0, file: 0 }
+    return listOf(content, contentPath).flatMap((value, index) => {
+      const blockPath = `${contentPath}[${index}]`
+      return partsOf(value, blockPath, this.draft).map((part) => {
+        if (part.type === 'text') return part
+        this.draft.verdicts.approximate(blockPath)
+        const kind = part.type === 'file' ? 'file' : 'picture'
+        const label = `${kind} ${++counts[kind]} of`
+        attachments.push({ type: 'text', text: `${label} the result of ${id}:` }, part)
+        return { type: 'text', text: `${label} this result follows` }
+      })
+    })
+  }
+
+  private markError(texts: ChatPart[], path: string): void {
+    this.draft.verdicts.approximate(`${path}.is_error`)
+    const [first] = texts
+    if (first === undefined) texts.push({ type: 'text', text: ERROR_MARK })
+    else if (first.text?.startsWith(ERROR_MARK) === false) first.text = ERROR_MARK + first.text
+  }
+}
