@@ -6,7 +6,8 @@ import type { MessagesFields } from '../../messages-wire.js'
 import { factsOf } from '../../model-facts.js'
 import { Verdicts } from '../../verdicts.js'
 import { OwnerSeals } from '../seals.js'
-import { estimateInputTokens, messagesOverChat } from './messages-over-chat.js'
+import { estimateInputTokens } from './estimate.js'
+import { messagesOverChat } from './messages-over-chat.js'
 
 type Members = Record<string, unknown>
 

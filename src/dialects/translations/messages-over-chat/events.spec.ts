@@ -9,7 +9,8 @@ import type { ChatFields } from '../../openai-wire.js'
 import type { Translation } from '../../translator.js'
 import { Verdicts } from '../../verdicts.js'
 import { OwnerSeals } from '../seals.js'
-import { estimateInputTokens, messagesOverChat } from './messages-over-chat.js'
+import { estimateInputTokens } from './estimate.js'
+import { messagesOverChat } from './messages-over-chat.js'
 
 type Members = Record<string, unknown>
 
