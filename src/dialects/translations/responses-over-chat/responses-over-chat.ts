@@ -11,7 +11,7 @@ import { chatRequest } from './request.js'
 export const responsesOverChat: Translator<ResponsesFields, ChatFields> = (body, target, verdicts) => {
   const draft = new RequestDraft(body, target, verdicts)
   const request = chatRequest(draft)
-  const context = { envelope: new ResponseEnvelope(body), wishes: draft.wishes, target }
+  const context = { envelope: new ResponseEnvelope(body, target.kept), wishes: draft.wishes, target }
   return {
     request,
     response: (answer, texts) => responseOfChat(answer, texts, context),

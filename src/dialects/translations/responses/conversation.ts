@@ -78,7 +78,13 @@ const ITEMS: ReadonlyMap<string, ReadonlySet<string>> = new Map([
 /** Types of items that are translated. */
 export const ITEM_TYPES: readonly string[] = [...ITEMS.keys()]
 
-const SEND_ITEMS = 'Nothing is kept of earlier responses: send the items themselves.'
+const SEND_ITEMS = 'It is kept by an upstream that is asked in another dialect here: send the items themselves.'
+
+/** What the items of an input depend on. */
+interface ItemReading extends PartReading {
+  /** What the caller calls an item. */
+  itemPath(index: number): string
+}
 
 type Item = Entry | InstructionsTurn | UserTurn | (Result & { readonly kind: 'result' })
 
@@ -86,7 +92,7 @@ type Item = Entry | InstructionsTurn | UserTurn | (Result & { readonly kind: 're
  * Reads `instructions` and `input` as turns: those of the two sides take turns, calls of one turn stand together, and what came back
  * for them follows at once, as other dialects want it, wherever the caller has put it. Throws `invalid_request`.
  */
-export function readConversation(instructions: unknown, input: unknown, reading: PartReading): readonly Turn[] {
+export function readConversation(instructions: unknown, input: unknown, reading: ItemReading): readonly Turn[] {
   const turns = new Turns(reading)
   if (instructions != null) {
     turns.add({
@@ -100,7 +106,7 @@ export function readConversation(instructions: unknown, input: unknown, reading:
     turns.add({ kind: 'user', path: 'input', parts: readParts(input, 'input', 'user', reading) })
     return turns.all([])
   }
-  return turns.all(listAt(input, 'input').map((item, index) => readItem(item, `input[${index}]`, reading)))
+  return turns.all(listAt(input, 'input').map((item, index) => readItem(item, reading.itemPath(index), reading)))
 }
 
 function readItem(value: unknown, path: string, reading: PartReading): Item {

@@ -3,6 +3,7 @@ import type { JsonBody } from '../../../core/json-body.js'
 import { jsonTextOf, JsonTexts } from '../../../core/json-text.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import type { ResponsesFields } from '../../openai-responses.js'
+import type { KeptTurn } from '../../translator.js'
 import type { AnswerEnd } from '../stop-reasons.js'
 import { responseUsage, type TokenFigures } from '../usage.js'
 
@@ -36,7 +37,10 @@ export class ResponseEnvelope {
   private readonly createdAt = nowSeconds()
   private saidBack: string | undefined
 
-  constructor(private readonly body: JsonBody<ResponsesFields>) {}
+  constructor(
+    private readonly body: JsonBody<ResponsesFields>,
+    private readonly kept: KeptTurn | undefined,
+  ) {}
 
   /** Of the item with this number in the output. */
   itemId(prefix: 'msg' | 'rs' | 'fc' | 'ctc', index: number): string {
@@ -61,7 +65,7 @@ export class ResponseEnvelope {
       service_tier: serviceTier ?? askedTier(this.body.fields),
       usage: usage === undefined ? null : responseUsage(usage),
     }
-    this.saidBack ??= jsonTextOf(saidBack(this.body)).slice(1)
+    this.saidBack ??= jsonTextOf(saidBack(this.body, this.kept)).slice(1)
     return `${JSON.stringify(state).slice(0, -1)},"output":[${output.join(',')}],${this.saidBack}`
   }
 
@@ -79,7 +83,7 @@ function askedTier(fields: object): unknown {
 }
 
 /** What was asked, with the defaults of what was left out; schemas as they were spelled. */
-function saidBack({ fields, bytes }: JsonBody<ResponsesFields>): object {
+function saidBack({ fields, bytes }: JsonBody<ResponsesFields>, kept: KeptTurn | undefined): object {
   const asked: Readonly<Record<string, unknown>> = { ...fields }
   const texts = new JsonTexts(bytes)
   const reasoning = recordOr(asked['reasoning'])
@@ -90,7 +94,7 @@ function saidBack({ fields, bytes }: JsonBody<ResponsesFields>): object {
     metadata: asked['metadata'] ?? {},
     model: fields.model,
     parallel_tool_calls: asked['parallel_tool_calls'] ?? true,
-    previous_response_id: null,
+    previous_response_id: kept?.previousResponseId ?? null,
     prompt_cache_key: asked['prompt_cache_key'] ?? null,
     prompt_cache_retention: asked['prompt_cache_retention'] ?? null,
     reasoning: {
@@ -98,7 +102,7 @@ function saidBack({ fields, bytes }: JsonBody<ResponsesFields>): object {
       summary: reasoning['summary'] ?? reasoning['generate_summary'] ?? null,
     },
     safety_identifier: asked['safety_identifier'] ?? null,
-    store: false,
+    store: kept?.isStored ?? false,
     temperature: asked['temperature'] ?? 1,
     text: textSaidBack(recordOr(asked['text']), texts),
     tool_choice: asked['tool_choice'] ?? 'auto',

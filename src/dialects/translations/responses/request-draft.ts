@@ -42,6 +42,11 @@ export class RequestDraft implements PartReading {
     return this.target.facts
   }
 
+  /** What the caller calls an item of the input. */
+  itemPath(index: number): string {
+    return this.target.kept?.pathOf?.(index) ?? `input[${index}]`
+  }
+
   /** A member of the upstream's request that comes from a field of the caller. */
   set(name: string, value: unknown, callerPath: string): void {
     this.upstream[name] = value
@@ -90,7 +95,7 @@ export const refusedUnless =
 
 const never = (): boolean => false
 const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0
-const SEND_ITEMS = 'Nothing is kept of earlier responses: send the items themselves.'
+const SEND_ITEMS = 'It is kept by an upstream that is asked in another dialect here: send the items themselves.'
 
 const include: FieldHandler<RequestDraft> = (value, { verdicts, wishes }) => {
   listAt(value, 'include').forEach((word, index) => {
@@ -115,9 +120,8 @@ export const COMMON_FIELDS: FieldTable<RequestDraft> = {
   moderation: refusedUnless(never, 'Send the request without it.'),
   previous_response_id: refusedUnless(never, SEND_ITEMS),
   prompt: refusedUnless(never, 'Send the instructions and items of the prompt themselves.'),
-  // Nothing is kept of a translated response, which is what most callers that leave it out expect.
-  store: (value, { verdicts }) => {
-    if (value === true) verdicts.drop('store')
+  store: (value, { verdicts, target }) => {
+    if (value === true && target.kept?.isStored !== true) verdicts.drop('store')
   },
   // No padding is added to events.
   stream_options: (value, { verdicts }) => {

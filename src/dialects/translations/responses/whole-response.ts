@@ -28,12 +28,11 @@ export interface WholeAnswer {
 /** JSON text of a response that is over. Calls of a refused turn are not handed on: a client would make them. */
 export function wholeResponse(envelope: ResponseEnvelope, { entries, end, usage, serviceTier }: WholeAnswer): string {
   const isCut = end === 'truncated' || end === 'refused'
-  const output = entries
-    .filter((entry) => end !== 'refused' || entry.kind !== 'call')
-    .map((entry, index, all) => {
-      const status = isCut && index === all.length - 1 ? 'incomplete' : 'completed'
-      return JSON.stringify(itemOf(entry, index, status, envelope))
-    })
+  const output = entries.flatMap((entry, index) => {
+    if (end === 'refused' && entry.kind === 'call') return []
+    const status = isCut && index === entries.length - 1 ? 'incomplete' : 'completed'
+    return [JSON.stringify(itemOf(entry, index, status, envelope))]
+  })
   return envelope.text({ ...END_STATES[end], output, usage, serviceTier })
 }
 

@@ -1,0 +1,414 @@
+import { describe, expect, it } from '@jest/globals'
+import {
+  ResponsesTranslation,
+  sealed,
+  thrownBy,
+  type TranslationSetting,
+} from '../../../../test/support/responses-translation.js'
+import type { ChatFields } from '../../openai-wire.js'
+import { responsesOverChat } from './responses-over-chat.js'
+
+const translate = (request: object | string, setting?: TranslationSetting): ResponsesTranslation<ChatFields> =>
+  new ResponsesTranslation('chat', responsesOverChat, request, setting)
+
+const HELLO = { model: 'asked', input: 'Hello' }
+const messagesOf = (input: unknown, setting?: TranslationSetting): unknown =>
+  translate({ input }, setting).sent['messages']
+const user = (content: unknown): object => ({ role: 'user', content })
+
+const WEATHER = { type: 'function', name: 'weather', parameters: { type: 'object', properties: {} } }
+const CALL = { type: 'function_call', id: 'fc_1', call_id: 'call_1', name: 'weather', arguments: '{"a":1.0}' }
+const OUTPUT = { type: 'function_call_output', call_id: 'call_1', output: 'warm' }
+const TOOL_CALL = { id: 'call_1', type: 'function', function: { name: 'weather', arguments: '{"a":1.0}' } }
+const PICTURE = { type: 'input_image', image_url: 'data:image/png;base64,AAAA', detail: 'auto' }
+const FILE = { type: 'input_file', filename: 'a.pdf', file_data: 'data:application/pdf;base64,AAAA' }
+
+describe('A request for a response at a chat upstream', () => {
+  it('names the upstream’s model, and is a conversation', () => {
+    expect(translate(HELLO).sent).toEqual({ model: 'upstream-model', messages: [user('Hello')] })
+  })
+
+  it('asks for figures where it streams', () => {
+    expect(translate({ ...HELLO, stream: true }).sent).toMatchObject({
+      stream: true,
+      stream_options: { include_usage: true },
+    })
+    expect(translate({ ...HELLO, stream: false }).sent).not.toHaveProperty('stream_options')
+  })
+
+  it.each<[object, object]>([
+    [{ max_output_tokens: 20 }, { max_completion_tokens: 20 }],
+    [{ temperature: 0.5 }, { temperature: 0.5 }],
+    [{ top_p: 0.5 }, { top_p: 0.5 }],
+    [
+      { safety_identifier: 'a', user: 'b' },
+      { safety_identifier: 'a', user: 'b' },
+    ],
+    [{ service_tier: 'flex' }, { service_tier: 'flex' }],
+    [
+      { prompt_cache_key: 'a', prompt_cache_retention: '24h' },
+      { prompt_cache_key: 'a', prompt_cache_retention: '24h' },
+    ],
+    [{ reasoning: { effort: 'xhigh' } }, { reasoning_effort: 'xhigh' }],
+    [{ reasoning: { effort: null, summary: null, mode: 'standard', context: 'auto' } }, {}],
+    [{ text: { format: { type: 'text' } } }, {}],
+    [{ text: { format: { type: 'json_object' } } }, { response_format: { type: 'json_object' } }],
+    [
+      {
+        text: {
+          format: { type: 'json_schema', name: 'n', schema: { type: 'object' }, strict: true, description: 'd' },
+        },
+      },
+      {
+        response_format: {
+          type: 'json_schema',
+          json_schema: { name: 'n', schema: { type: 'object' }, strict: true, description: 'd' },
+        },
+      },
+    ],
+    [{ metadata: { a: 'b' }, store: false, background: false, truncation: 'disabled' }, {}],
+    [{ include: ['reasoning.encrypted_content'], top_logprobs: 0, context_management: [] }, {}],
+    [{ stream_options: { include_obfuscation: false } }, {}],
+    [{ conversation: null, previous_response_id: null, prompt: null, tools: null, unknown: null }, {}],
+    [{ tool_choice: 'auto', parallel_tool_calls: true, tools: [] }, {}],
+    [{ tool_choice: 'required' }, { tool_choice: 'required' }],
+  ])('takes %j along as %j, and says nothing of it', (fields, expected) => {
+    const { sent, verdicts } = translate({ ...HELLO, ...fields })
+    expect(sent).toEqual({ model: 'upstream-model', messages: [user('Hello')], ...expected })
+    expect([verdicts.approximated, verdicts.dropped]).toEqual([undefined, undefined])
+  })
+
+  it.each<[object, object, TranslationSetting['facts']]>([
+    [{ max_output_tokens: 20 }, { max_tokens: 20 }, { maxTokensField: 'max_tokens' }],
+    [
+      { prompt_cache_options: { ttl: '30m' } },
+      { prompt_cache_options: { ttl: '30m' } },
+      { promptCacheBreakpoints: true },
+    ],
+  ])('takes %j along as %j where the model’s row says so', (fields, expected, facts) => {
+    expect(translate({ ...HELLO, ...fields }, { facts: { ...facts } }).sent).toMatchObject(expected)
+  })
+
+  it('drops what would only help, and a strict caller is refused', () => {
+    const cases: readonly [object, string][] = [
+      [{ store: true }, 'store'],
+      [{ text: { verbosity: 'low' } }, 'text.verbosity'],
+      [{ reasoning: { summary: 'auto' } }, 'reasoning.summary'],
+      [{ reasoning: { generate_summary: 'auto' } }, 'reasoning.generate_summary'],
+      [{ reasoning: { context: 'all_turns' } }, 'reasoning.context'],
+      [{ include: ['file_search_call.results'] }, 'include[0]'],
+      [{ prompt_cache_options: { ttl: '30m' } }, 'prompt_cache_options'],
+      [{ stream_options: { include_obfuscation: true } }, 'stream_options.include_obfuscation'],
+      [{ unknown: 1 }, 'unknown'],
+      [{ toString: 1 }, 'toString'],
+      [{ text: { unknown: 1 } }, 'text.unknown'],
+      [{ tools: [{ ...WEATHER, output_schema: {} }] }, 'tools[0].output_schema'],
+      [{ input: [{ role: 'assistant', content: 'Hi', phase: 'commentary' }] }, 'input[0].phase'],
+      [{ input: [{ role: 'user', content: 'Hi', unknown: 1 }] }, 'input[0].unknown'],
+      [{ input: [user([{ type: 'input_text', text: 'Hi', unknown: 1 }])] }, 'input[0].content[0].unknown'],
+      [{ input: [user([{ ...FILE, detail: 'high' }])] }, 'input[0].content[0].detail'],
+      [
+        { input: [{ role: 'assistant', content: [{ type: 'output_text', text: 'a', annotations: [{}] }] }] },
+        'input[0].content[0].annotations',
+      ],
+    ]
+    for (const [fields, path] of cases) {
+      const { verdicts } = translate({ ...HELLO, ...fields })
+      expect([path, verdicts.dropped, verdicts.approximated]).toEqual([path, path, undefined])
+      const { kind, details } = thrownBy(() => translate({ ...HELLO, ...fields }, { isStrict: true }))
+      expect([kind, details]).toEqual(['invalid_request', { code: 'unsupported_value', param: path }])
+    }
+  })
+
+  it.each<[object, string, TranslationSetting]>([
+    [{ input: [user([{ ...PICTURE, detail: 'original' }])] }, 'input[0].content[0].detail', {}],
+    [{ input: [CALL, { ...OUTPUT, output: [PICTURE] }] }, 'input[1].output', {}],
+    [{ reasoning: { summary: 'auto' } }, 'reasoning.summary', { facts: { reasoningField: 'reasoning' } }],
+    [
+      { input: [user('Hi'), { role: 'developer', content: 'Be short.' }] },
+      'input[1]',
+      { facts: { systemRole: 'none' } },
+    ],
+  ])('approximates %j, says %s, and a strict caller is refused', (fields, path, setting) => {
+    const { verdicts } = translate({ ...HELLO, ...fields }, setting)
+    expect([verdicts.approximated, verdicts.dropped]).toEqual([path, undefined])
+    const { details } = thrownBy(() => translate({ ...HELLO, ...fields }, { ...setting, isStrict: true }))
+    expect(details).toEqual({ code: 'unsupported_value', param: path })
+  })
+
+  it.each<[object, string, TranslationSetting['facts']]>([
+    [{ background: true }, 'background', {}],
+    [{ context_management: [{ type: 'compaction' }] }, 'context_management', {}],
+    [{ conversation: 'conv_1' }, 'conversation', {}],
+    [{ moderation: { model: 'm' } }, 'moderation', {}],
+    [{ previous_response_id: 'resp_1' }, 'previous_response_id', {}],
+    [{ prompt: { id: 'p' } }, 'prompt', {}],
+    [{ truncation: 'auto' }, 'truncation', {}],
+    [{ top_logprobs: 2 }, 'top_logprobs', {}],
+    [{ include: ['message.output_text.logprobs'] }, 'include[0]', {}],
+    [{ reasoning: { mode: 'pro' } }, 'reasoning.mode', {}],
+    [{ text: { format: { type: 'grammar' } } }, 'text.format.type', {}],
+    [{ tools: [{ type: 'web_search' }] }, 'tools[0].type', {}],
+    [{ tools: [WEATHER, { type: 'namespace', name: 'n', tools: [] }] }, 'tools[1].type', {}],
+    [{ tools: [{ ...WEATHER, defer_loading: true }] }, 'tools[0].defer_loading', {}],
+    [{ tools: [{ ...WEATHER, allowed_callers: ['programmatic'] }] }, 'tools[0].allowed_callers', {}],
+    [{ tools: [{ type: 'custom', name: 'c', format: { type: 'other' } }] }, 'tools[0].format.type', {}],
+    [{ tool_choice: { type: 'web_search_preview' } }, 'tool_choice.type', {}],
+    [{ tool_choice: 'any' }, 'tool_choice', {}],
+    [{ tool_choice: { type: 'allowed_tools', mode: 'all', tools: [] } }, 'tool_choice.mode', {}],
+    [
+      { tool_choice: { type: 'allowed_tools', mode: 'auto', tools: [{ type: 'mcp' }] } },
+      'tool_choice.tools[0].type',
+      {},
+    ],
+    [{ input: [{ type: 'item_reference', id: 'msg_1' }] }, 'input[0]', {}],
+    [{ input: [{ id: 'msg_1' }] }, 'input[0]', {}],
+    [{ input: [{ type: 'web_search_call', id: 'ws_1' }] }, 'input[0].type', {}],
+    [{ input: [{ role: 'tool', content: 'a' }] }, 'input[0].role', {}],
+    [{ input: [user([{ type: 'text', text: 'a' }])] }, 'input[0].content[0].type', {}],
+    [{ input: [user([{ type: 'input_audio' }])] }, 'input[0].content[0].type', {}],
+    [{ input: [{ role: 'system', content: [PICTURE] }] }, 'input[0].content[0].type', {}],
+    [{ input: [{ role: 'assistant', content: [PICTURE] }] }, 'input[0].content[0].type', {}],
+    [{ input: [user([{ type: 'input_image', file_id: 'file_1' }])] }, 'input[0].content[0].file_id', {}],
+    [{ input: [user([{ type: 'input_file', file_id: 'file_1' }])] }, 'input[0].content[0].file_id', {}],
+    [{ input: [user([{ type: 'input_file', file_url: 'https://a.test/a' }])] }, 'input[0].content[0].file_url', {}],
+    [{ input: [user([PICTURE])] }, 'input[0].content[0].type', { vision: false }],
+    [{ input: [user([FILE])] }, 'input[0].content[0].type', { files: false }],
+    [{ input: [CALL] }, 'input[0].call_id', {}],
+    [{ input: [OUTPUT] }, 'input[0].call_id', {}],
+    [{ input: [OUTPUT, CALL] }, 'input[0].call_id', {}],
+    [{ input: [CALL, OUTPUT, OUTPUT] }, 'input[2].call_id', {}],
+    [{ input: [{ ...CALL, caller: { type: 'program', caller_id: 'a' } }, OUTPUT] }, 'input[0].caller', {}],
+    [{ input: [{ ...CALL, namespace: 'a' }, OUTPUT] }, 'input[0].namespace', {}],
+  ])('refuses %j, naming %s and a way out', (fields, path, facts) => {
+    const { kind, message, details } = thrownBy(() => translate({ ...HELLO, ...fields }, { facts: { ...facts } }))
+    expect([kind, details]).toEqual(['invalid_request', { code: 'unsupported_value', param: path }])
+    expect(message).toMatch(/translates not at all\. \S.*\.$/)
+  })
+
+  it.each<[object, string, string]>([
+    [{ input: null }, 'input', 'missing_required_parameter'],
+    [{ input: [1] }, 'input[0]', 'invalid_type'],
+    [{ input: [{}] }, 'input[0].type', 'missing_required_parameter'],
+    [{ input: [{ role: 'user' }] }, 'input[0].content', 'missing_required_parameter'],
+    [{ input: [user(1)] }, 'input[0].content', 'invalid_type'],
+    [{ input: [user([1])] }, 'input[0].content[0]', 'invalid_type'],
+    [{ input: [user([{ type: 'input_text' }])] }, 'input[0].content[0].text', 'missing_required_parameter'],
+    [{ input: [user([{ type: 'input_image' }])] }, 'input[0].content[0].image_url', 'missing_required_parameter'],
+    [{ input: [user([{ type: 'input_file' }])] }, 'input[0].content[0].file_data', 'missing_required_parameter'],
+    [{ input: [{ ...CALL, arguments: {} }, OUTPUT] }, 'input[0].arguments', 'invalid_type'],
+    [{ input: [CALL, { ...OUTPUT, output: null }] }, 'input[1].output', 'missing_required_parameter'],
+    [{ tools: [{ type: 'function' }] }, 'tools[0].name', 'missing_required_parameter'],
+    [{ tools: [{ ...WEATHER, parameters: [] }] }, 'tools[0].parameters', 'invalid_type'],
+    [{ text: { format: 1 } }, 'text.format', 'invalid_type'],
+    [{ text: { format: { type: 'json_schema', name: 'a' } } }, 'text.format.schema', 'missing_required_parameter'],
+    [{ tool_choice: { type: 'function' } }, 'tool_choice.name', 'missing_required_parameter'],
+    [{ include: 1 }, 'include', 'invalid_type'],
+    [{ reasoning: { effort: 1 } }, 'reasoning.effort', 'invalid_type'],
+  ])('says of %j what is wrong with %s', (fields, path, code) => {
+    const { kind, details } = thrownBy(() => translate({ ...HELLO, ...fields }))
+    expect([kind, details]).toEqual(['invalid_request', { code, param: path }])
+  })
+})
+
+describe('Its conversation', () => {
+  it('begins with the instructions, in the role that the model takes', () => {
+    const request = { instructions: 'Be short.', input: [{ role: 'system', content: 'Or not.' }, user('Hi')] }
+    expect(translate(request, { facts: { systemRole: 'system' } }).sent['messages']).toEqual([
+      { role: 'system', content: 'Be short.' },
+      { role: 'system', content: 'Or not.' },
+      user('Hi'),
+    ])
+    expect(translate(request, { facts: { systemRole: 'developer' } }).sent['messages']).toMatchObject([
+      { role: 'developer' },
+      { role: 'developer' },
+      { role: 'user' },
+    ])
+    expect(translate(request, { facts: { systemRole: 'none' } }).sent['messages']).toEqual([
+      {
+        role: 'system',
+        content: [
+          { type: 'text', text: 'Be short.' },
+          { type: 'text', text: 'Or not.' },
+        ],
+      },
+      user('Hi'),
+    ])
+  })
+
+  it('keeps parts in their order, and one text as a string', () => {
+    const picture = { type: 'image_url', image_url: { url: PICTURE.image_url, detail: 'auto' } }
+    expect(messagesOf([user([{ type: 'input_text', text: 'a' }])])).toEqual([user('a')])
+    expect(messagesOf([user([PICTURE, { type: 'input_text', text: 'a' }, FILE])])).toEqual([
+      user([
+        picture,
+        { type: 'text', text: 'a' },
+        { type: 'file', file: { filename: 'a.pdf', file_data: FILE.file_data } },
+      ]),
+    ])
+  })
+
+  it('has marks for the prompt cache where the model’s row has them', () => {
+    const text = { type: 'input_text', text: 'a', prompt_cache_breakpoint: { mode: 'explicit' } }
+    expect(messagesOf([user([text])])).toEqual([user('a')])
+    expect(messagesOf([user([text])], { facts: { promptCacheBreakpoints: true } })).toEqual([
+      user([{ type: 'text', text: 'a', prompt_cache_breakpoint: { mode: 'explicit' } }]),
+    ])
+  })
+
+  it('joins calls of one turn to what was said before them, and puts the results at once behind them', () => {
+    const second = { ...CALL, call_id: 'call_2' }
+    expect(
+      messagesOf([
+        user('Weather?'),
+        { type: 'message', id: 'msg_1', role: 'assistant', content: [{ type: 'output_text', text: 'Let me see.' }] },
+        CALL,
+        second,
+        user('Hurry!'),
+        { ...OUTPUT, call_id: 'call_2', output: 'cold' },
+        OUTPUT,
+      ]),
+    ).toEqual([
+      user('Weather?'),
+      { role: 'assistant', content: 'Let me see.', tool_calls: [TOOL_CALL, { ...TOOL_CALL, id: 'call_2' }] },
+      { role: 'tool', tool_call_id: 'call_1', content: 'warm' },
+      { role: 'tool', tool_call_id: 'call_2', content: 'cold' },
+      user('Hurry!'),
+    ])
+  })
+
+  it('keeps turns with equal ids of calls apart', () => {
+    expect(messagesOf([CALL, OUTPUT, CALL, { ...OUTPUT, output: 'cold' }])).toEqual([
+      { role: 'assistant', content: null, tool_calls: [TOOL_CALL] },
+      { role: 'tool', tool_call_id: 'call_1', content: 'warm' },
+      { role: 'assistant', content: null, tool_calls: [TOOL_CALL] },
+      { role: 'tool', tool_call_id: 'call_1', content: 'cold' },
+    ])
+  })
+
+  it('keeps what a model said in several messages apart, and its refusals as parts', () => {
+    const refusal = { role: 'assistant', content: [{ type: 'refusal', refusal: 'No.' }] }
+    expect(messagesOf([{ role: 'assistant', content: 'a' }, refusal])).toEqual([
+      { role: 'assistant', content: 'a' },
+      refusal,
+    ])
+  })
+
+  it('has calls of custom tools', () => {
+    expect(
+      messagesOf([
+        { type: 'custom_tool_call', call_id: 'call_1', name: 'patch', input: '*** Begin' },
+        { type: 'custom_tool_call_output', call_id: 'call_1', output: [{ type: 'input_text', text: 'done' }] },
+      ]),
+    ).toEqual([
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [{ id: 'call_1', type: 'custom', custom: { name: 'patch', input: '*** Begin' } }],
+      },
+      { role: 'tool', tool_call_id: 'call_1', content: 'done' },
+    ])
+  })
+
+  it('shows pictures of results behind all results', () => {
+    const output = [{ type: 'input_text', text: 'seen' }, PICTURE, FILE]
+    expect(
+      messagesOf([CALL, { ...CALL, call_id: 'call_2' }, { ...OUTPUT, output }, { ...OUTPUT, call_id: 'call_2' }]),
+    ).toEqual([
+      { role: 'assistant', content: null, tool_calls: [TOOL_CALL, { ...TOOL_CALL, id: 'call_2' }] },
+      {
+        role: 'tool',
+        tool_call_id: 'call_1',
+        content: 'seen\n[picture 1 of this result follows]\n[file 2 of this result follows]',
+      },
+      { role: 'tool', tool_call_id: 'call_2', content: 'warm' },
+      user([
+        { type: 'text', text: 'The picture 1 of the result of call_1:' },
+        { type: 'image_url', image_url: { url: PICTURE.image_url, detail: 'auto' } },
+        { type: 'text', text: 'The file 2 of the result of call_1:' },
+        { type: 'file', file: { filename: 'a.pdf', file_data: FILE.file_data } },
+      ]),
+    ])
+  })
+
+  it('leaves thoughts out, but for those of the turn that calls tools where the model wants them back', () => {
+    const thought = {
+      type: 'reasoning',
+      id: 'rs_1',
+      summary: [{ type: 'summary_text', text: 'summed up' }],
+      encrypted_content: sealed('{"reasoning":"thought"}'),
+    }
+    const input = [thought, { role: 'assistant', content: 'a' }, user('Weather?'), thought, CALL, OUTPUT]
+    const { verdicts, sent } = translate({ input })
+    expect([verdicts.dropped, JSON.stringify(sent)]).toEqual([undefined, expect.not.stringContaining('thought')])
+    const facts = { reasoningField: 'reasoning_content' } as const
+    const expected = (text: string): object[] => [
+      { role: 'assistant', content: 'a' },
+      user('Weather?'),
+      { role: 'assistant', content: null, reasoning_content: text, tool_calls: [TOOL_CALL] },
+      { role: 'tool', tool_call_id: 'call_1', content: 'warm' },
+    ]
+    expect(messagesOf(input, { facts })).toEqual(expected('thought'))
+    const foreign = [{ ...thought, encrypted_content: 'gAAAA' }, ...input.slice(4)]
+    expect(messagesOf(foreign, { facts })).toEqual(expected('summed up').slice(2))
+    const blocks = [{ ...thought, encrypted_content: sealed('[{"type":"thinking"}]') }, ...input.slice(4)]
+    expect(messagesOf(blocks, { facts })).toEqual(expected('summed up').slice(2))
+  })
+})
+
+describe('Its tools', () => {
+  it('are nested, with schemas as they were spelled', () => {
+    const text = `{"model":"asked","input":"Hi","tools":[{"type":"function","name":"f","strict":true,"description":"d",
+      "parameters":{"z":1.0, "type":"object","a":12345678901234567890,"b":1e400}},{"type":"function","name":"g","parameters":null}],
+      "text":{"format":{"type":"json_schema","name":"n","schema":{"b":1.0,"a":0}}}}`
+    const { sentText } = translate(text)
+    expect(sentText).toContain(
+      '{"type":"function","function":{"name":"f","description":"d","parameters":{"z":1.0, "type":"object",' +
+        '"a":12345678901234567890,"b":1e400},"strict":true}},{"type":"function","function":{"name":"g"}}',
+    )
+    expect(sentText).toContain('"schema":{"b":1.0,"a":0}')
+  })
+
+  it('may be custom, with a grammar', () => {
+    const grammar = { type: 'grammar', syntax: 'lark', definition: 'start: "a"' }
+    const tools = [
+      { type: 'custom', name: 'a', description: 'd', format: grammar },
+      { type: 'custom', name: 'b', format: { type: 'text' } },
+    ]
+    expect(translate({ ...HELLO, tools }).sent['tools']).toEqual([
+      {
+        type: 'custom',
+        custom: {
+          name: 'a',
+          description: 'd',
+          format: { type: 'grammar', grammar: { syntax: 'lark', definition: 'start: "a"' } },
+        },
+      },
+      { type: 'custom', custom: { name: 'b' } },
+    ])
+  })
+
+  it.each<[unknown, unknown]>([
+    ['auto', 'auto'],
+    ['none', 'none'],
+    ['required', 'required'],
+    [
+      { type: 'function', name: 'weather' },
+      { type: 'function', function: { name: 'weather' } },
+    ],
+    [
+      { type: 'custom', name: 'patch' },
+      { type: 'custom', custom: { name: 'patch' } },
+    ],
+    [
+      { type: 'allowed_tools', mode: 'required', tools: [{ type: 'function', name: 'weather' }] },
+      {
+        type: 'allowed_tools',
+        allowed_tools: { mode: 'required', tools: [{ type: 'function', function: { name: 'weather' } }] },
+      },
+    ],
+  ])('are chosen by %j as by %j', (choice, expected) => {
+    const request = { ...HELLO, tools: [WEATHER], tool_choice: choice, parallel_tool_calls: false }
+    expect(translate(request).sent).toMatchObject({ tool_choice: expected, parallel_tool_calls: false })
+  })
+})
