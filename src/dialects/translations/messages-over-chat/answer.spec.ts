@@ -194,6 +194,7 @@ describe('A whole answer of a chat upstream', () => {
     ['an empty list of choices', { choices: [] }],
     ['no message', { choices: [{ finish_reason: 'stop' }] }],
     ['no finish reason', answer({ content: 'Hi' }, null)],
+    ['an empty finish reason', answer({ content: 'Hi' }, '')],
     ['content that is no text', answer({ content: [{ type: 'text', text: 'Hi' }] })],
     ['a call that is no object', answer({ tool_calls: ['look'] })],
     ['a call of no function', answer({ tool_calls: [{ id: 'a', type: 'custom', custom: {} }] })],

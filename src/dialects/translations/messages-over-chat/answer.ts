@@ -24,8 +24,9 @@ export function messageTextOf(answer: Members, context: AnswerContext): string {
   const choice: unknown = Array.isArray(answer['choices']) ? answer['choices'][0] : undefined
   if (!isRecord(choice) || !isRecord(choice['message']))
     throw malformedResponse('The upstream answered without a message.')
-  const { message, finish_reason: finishReason } = choice
-  if (typeof finishReason !== 'string') throw malformedResponse('The upstream answered without a finish reason.')
+  const { message } = choice
+  const finishReason = textIn(choice, 'finish_reason')
+  if (finishReason === '') throw malformedResponse('The upstream answered without a finish reason.')
   const calls = callsIn(message)
   const refusal = textIn(message, 'refusal')
   const end = endOfChat(finishReason, calls.length > 0, refusal !== '')

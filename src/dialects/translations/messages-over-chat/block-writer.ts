@@ -25,6 +25,10 @@ const isReady = ({ kind, id, name }: Block): boolean => kind !== 'tool_use' || (
 /** A call is over when its input is a whole JSON value: pieces of several calls may come in any order. */
 const mayClose = ({ kind, end }: Block): boolean => kind !== 'tool_use' || end.isReached
 
+/** Some upstreams give all calls of a turn the same index, each of them whole. */
+const isAnother = (known: Block, id: string, name: string): boolean =>
+  known.end.isReached && name !== '' && id !== '' && id !== known.id
+
 /**
  * Writes the blocks of a message strictly one after another, as clients add deltas to the last block: what belongs to another block than
  * the open one is held until that is over. Each method returns frames.
@@ -54,10 +58,14 @@ export class BlockWriter {
 
   /** A piece of a call; id and name come once, perhaps after pieces of the input. */
   call(toolIndex: number, id: string, name: string, input: string): string {
-    const block = this.tools.get(toolIndex) ?? this.newCall(toolIndex)
+    const known = this.tools.get(toolIndex)
+    const block = known === undefined || isAnother(known, id, name) ? this.newCall(toolIndex) : known
     if (block.id === '') block.id = id
     if (block.name === '') block.name = name
-    if (block === this.open) return this.delta(block, input) + (block.end.isReached ? this.advance() : '')
+    if (block === this.open) {
+      block.end.read(input)
+      return this.delta(block, input) + (block.end.isReached ? this.advance() : '')
+    }
     if (!block.isClosed) return this.hold(block, input)
     if (input.trim() === '') return ''
     throw malformedResponse('The upstream went on with the input of a call that was over.')
@@ -88,6 +96,7 @@ export class BlockWriter {
 
   private hold(block: Block, text: string): string {
     block.held += text
+    if (block.kind === 'tool_use') block.end.read(text)
     const frames = this.advance()
     if (this.waiting.length > 0) this.limitHeld()
     return frames
@@ -137,7 +146,6 @@ export class BlockWriter {
         this.digest?.update(text)
         return this.frame('content_block_delta', 'delta', { type: 'thinking_delta', thinking: text })
       case 'tool_use':
-        block.end.read(text)
         return this.frame('content_block_delta', 'delta', { type: 'input_json_delta', partial_json: text })
     }
   }

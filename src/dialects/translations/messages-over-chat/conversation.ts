@@ -101,12 +101,18 @@ class Conversation {
     const leading = this.leading()
     const messages = leading === undefined ? this.spoken : [leading, ...this.spoken]
     const last = this.spoken.at(-1)
-    if (last?.role === 'assistant') {
-      // Chat models begin anew, where these go on with the text: the caller would join what does not belong together.
-      this.draft.verdicts.refuse('messages', 'The last message must not be that of the assistant.')
-    }
+    if (last?.role === 'assistant') this.refuseBeginning()
     if (last !== undefined) this.markEnd(last)
     return messages
+  }
+
+  /** Chat models begin anew, where these go on with the text: the caller would join what does not belong together. */
+  private refuseBeginning(): void {
+    const { messages, max_tokens: maximum } = this.draft.source
+    // A request to count tokens has no answer that could begin with it.
+    if (maximum === undefined || !Array.isArray(messages)) return
+    const path = `messages[${messages.length - 1}]`
+    this.draft.verdicts.refuse(path, 'The last message must be that of the user.')
   }
 
   private leading(): ChatMessage | undefined {

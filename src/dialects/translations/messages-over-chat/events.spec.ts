@@ -281,6 +281,44 @@ describe('A stream of chat chunks', () => {
     expect(events.at(-2)).toMatchObject({ delta: { stop_reason: 'max_tokens' } })
   })
 
+  it('has each of several whole calls that the upstream gives the same index', () => {
+    const { function: called } = piece(0, '{"a":1}', head(1))
+    const events = play(
+      calls(piece(0, '{}', head(0)), { id: 'c1', function: called }),
+      calls(piece(0, '{}', head(2))),
+      delta({}, 'tool_calls'),
+    )
+    expect(outline(events)).toEqual([
+      '0+tool_use',
+      '0:{}',
+      '0-',
+      '1+tool_use',
+      '1:{"a":1}',
+      '1-',
+      '2+tool_use',
+      '2:{}',
+      '2-',
+    ])
+  })
+
+  it('joins pieces by their index where the upstream makes up an id for each', () => {
+    const events = play(
+      calls(piece(0, '{"a":', head(0))),
+      calls(piece(0, '1}', { id: 'other', name: 'tool0' })),
+      FINISH,
+    )
+    expect(outline(events)).toEqual(['0+tool_use', '0:{"a":', '0:1}', '0-'])
+  })
+
+  it('goes on where the finish reason is empty', () => {
+    expect(outline(play(delta({ content: 'a' }, ''), delta({ content: 'b' }, ''), FINISH))).toEqual([
+      '0+text',
+      '0:a',
+      '0:b',
+      '0-',
+    ])
+  })
+
   it('has the one call of the older form of chunks', () => {
     const events = play(
       delta({ function_call: { name: 'look', arguments: '' } }),

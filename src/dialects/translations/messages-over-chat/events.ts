@@ -54,7 +54,8 @@ export class MessageEvents implements EventTranslation {
     const choice = choiceIn(chunk)
     if (choice === undefined) return start
     const frames = start + this.content(isRecord(choice['delta']) ? choice['delta'] : {})
-    return typeof choice['finish_reason'] === 'string' ? frames + this.finish(choice['finish_reason']) : frames
+    const reason = textIn(choice, 'finish_reason')
+    return reason === '' ? frames : frames + this.finish(reason)
   }
 
   end(): string {

@@ -353,7 +353,7 @@ describe('A field of a messages request', () => {
     ['messages[0].content[1].id', { messages: [assistant(call('c'), call('c')), user(result('c'))] }],
     ['messages[0].content[0].tool_use_id', { messages: [user(result('c'))] }],
     ['messages[1].content[1].tool_use_id', { messages: [assistant(call('c')), user(result('c'), result('c'))] }],
-    ['messages', { messages: [user(text('Hi')), assistant(text('{'))] }],
+    ['messages[1]', { messages: [user(text('Hi')), assistant(text('{'))] }],
     ['system[0].type', { system: [png()] }],
   ]
 
@@ -676,6 +676,14 @@ describe('The conversation', () => {
     })
     expect(sent.messages[1]?.['content']).toBe(expected)
     expect(approximated).toBe('messages[1].content[0].is_error')
+  })
+
+  it('may end with the assistant where only tokens are counted', () => {
+    const messages = [user(text('Hi')), assistant(text('{'))]
+    expect(messagesOf({ max_tokens: undefined, messages })).toEqual([
+      user(text('Hi')),
+      { role: 'assistant', content: '{' },
+    ])
   })
 
   it('has short names for tools with names that chat upstreams do not take', () => {
