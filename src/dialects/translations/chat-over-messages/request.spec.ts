@@ -720,7 +720,7 @@ describe('the thinking of a chat request', () => {
   })
 
   it('leaves no choice of words but the neutral one', () => {
-    const { sent, dropped } = translation({ reasoning_effort: 'low', temperature: 0.5, top_p: 0.5 })
+    const { sent, dropped } = translation({ reasoning_effort: 'low', temperature: 0.9, top_p: 0.94 })
     expect([sent['temperature'], sent['top_p'], dropped]).toEqual([undefined, undefined, 'temperature,top_p'])
     expect(sentOf({ reasoning_effort: 'low', temperature: 1, top_p: 0.95 })).toMatchObject({
       temperature: 1,
@@ -840,6 +840,8 @@ describe('an error of the upstream', () => {
     ['top_k: x', undefined],
     ['constructor: x', undefined],
     ['This model is tired', undefined],
+    ['tools are tired', undefined],
+    ['adaptive thinking is not supported on this model', undefined],
   ])('that says %j has the caller’s name %s', (message, param) => {
     expect(paramOf(message)).toBe(param)
   })
