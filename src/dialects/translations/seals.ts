@@ -6,6 +6,7 @@ const PREFIX = 'gw1.'
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const SALT_BYTES = 8
+const KEY_BYTES = 32
 const CIPHER = 'aes-256-gcm'
 
 /**
@@ -13,17 +14,16 @@ const CIPHER = 'aes-256-gcm'
  * bound to the owner: what another one copies is worth nothing. `secret` is the gateway's.
  */
 export class OwnerSeals implements Seals {
-  private readonly signingKey: Buffer
-  private readonly sealingKey: Buffer
+  private readonly keys = new Map<'signature' | 'seal', Buffer>()
 
-  constructor(secret: Buffer, ownerId: string) {
-    this.signingKey = Buffer.from(hkdfSync('sha256', secret, '', `signature ${ownerId}`, 32))
-    this.sealingKey = Buffer.from(hkdfSync('sha256', secret, '', `seal ${ownerId}`, 32))
-  }
+  constructor(
+    private readonly secret: Buffer,
+    private readonly ownerId: string,
+  ) {}
 
   /** Of a digest of the text, which stands in it: whose text it was can be told later without the text. */
   sign(text: string): string {
-    const salt = createHmac('sha256', this.signingKey).update(text).digest().subarray(0, SALT_BYTES)
+    const salt = createHmac('sha256', this.keyFor('signature')).update(text).digest().subarray(0, SALT_BYTES)
     return PREFIX + Buffer.concat([salt, this.mac(salt)]).toString('base64url')
   }
 
@@ -36,7 +36,7 @@ export class OwnerSeals implements Seals {
 
   seal(text: string): string {
     const nonce = randomBytes(NONCE_BYTES)
-    const cipher = createCipheriv(CIPHER, this.sealingKey, nonce)
+    const cipher = createCipheriv(CIPHER, this.keyFor('seal'), nonce)
     const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
     return PREFIX + Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url')
   }
@@ -47,7 +47,7 @@ export class OwnerSeals implements Seals {
     const start = NONCE_BYTES + TAG_BYTES
     if (bytes.length < start) return undefined
     try {
-      const decipher = createDecipheriv(CIPHER, this.sealingKey, bytes.subarray(0, NONCE_BYTES))
+      const decipher = createDecipheriv(CIPHER, this.keyFor('seal'), bytes.subarray(0, NONCE_BYTES))
       decipher.setAuthTag(bytes.subarray(NONCE_BYTES, start))
       return decipher.update(bytes.subarray(start)).toString() + decipher.final('utf8')
     } catch {
@@ -56,7 +56,16 @@ export class OwnerSeals implements Seals {
     }
   }
 
+  /** Derived when it is needed: most calls of an owner need none. */
+  private keyFor(purpose: 'signature' | 'seal'): Buffer {
+    const known = this.keys.get(purpose)
+    if (known !== undefined) return known
+    const key = Buffer.from(hkdfSync('sha256', this.secret, '', `${purpose} ${this.ownerId}`, KEY_BYTES))
+    this.keys.set(purpose, key)
+    return key
+  }
+
   private mac(salt: Buffer): Buffer {
-    return createHmac('sha256', this.signingKey).update('own').update(salt).digest().subarray(0, TAG_BYTES)
+    return createHmac('sha256', this.keyFor('signature')).update('own').update(salt).digest().subarray(0, TAG_BYTES)
   }
 }

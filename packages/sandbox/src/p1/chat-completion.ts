@@ -54,15 +54,18 @@ function words(request: ChatRequest): string {
 }
 
 function plainWords(request: ChatRequest): string {
-  if (request.messages.at(-1)?.['role'] === 'tool') {
-    const lastCaller = request.messages.findLastIndex((message) => message['role'] === 'assistant')
-    const results = request.messages.slice(lastCaller + 1).map((message) => contentText(message['content']))
-    return `The tools answered: ${results.join('; ')}`
-  }
+  const results = toolResults(request)
+  if (results.length > 0) return `The tools answered: ${results.map(({ content }) => contentText(content)).join('; ')}`
   const said = request.callerText === '' ? 'You said nothing.' : `You said: ${request.callerText}`
   const last = request.messages.findLast((message) => message['role'] === 'user')
   const heard = objectsOf(last?.['content']).filter((part) => part['type'] === 'input_audio')
   return [said, ...heard.map((part) => heardAudio(part['input_audio']))].join(' ')
+}
+
+/** Those that no assistant has spoken after; a user may have added to them, as with pictures that no result can hold. */
+function toolResults({ messages }: ChatRequest): readonly JsonObject[] {
+  const lastCaller = messages.findLastIndex((message) => message['role'] === 'assistant')
+  return messages.slice(lastCaller + 1).filter((message) => message['role'] === 'tool')
 }
 
 function heardAudio(audio: unknown): string {
@@ -72,8 +75,8 @@ function heardAudio(audio: unknown): string {
 
 function toolCalls(request: ChatRequest): readonly ToolCall[] {
   const choice = request.body['tool_choice']
-  const last = request.messages.at(-1)?.['role']
-  if (choice === 'none' || last === 'tool' || last === 'assistant') return []
+  const isAnswered = toolResults(request).length > 0
+  if (choice === 'none' || isAnswered || request.messages.at(-1)?.['role'] === 'assistant') return []
   return chosenTools(request, choice).map((tool, index) => ({
     id: `call_${randomBytes(12).toString('hex')}`,
     type: tool['type'] === 'custom' ? 'custom' : 'function',
