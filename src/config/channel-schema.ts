@@ -180,6 +180,10 @@ const modelFacts = settings({
     .describe(
       'How it is asked to think: not at all, by a budget of tokens, or by an effort. Default `adaptive` with `reasons`, else `none`',
     ),
+  thinkingOff: oneOf(['disabled', 'between_tools', 'never'])
+    .exactOptional()
+    .describe('How a messages upstream is asked not to think; `never` = it cannot be. Default `disabled`'),
+  forcedToolChoice: boolean.exactOptional().describe('Whether it can be made to call a tool. Default true'),
   sampling: boolean.exactOptional().describe('Whether it takes temperature, top_p and top_k. Default true'),
   maxTokensField: oneOf(['max_completion_tokens', 'max_tokens'])
     .exactOptional()

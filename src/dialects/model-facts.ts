@@ -4,6 +4,10 @@ import type { ModelRow } from '../config/channel-schema.js'
 export interface ModelFacts {
   /** How the model is asked to think: not at all, by a budget of tokens, or by itself with an effort. */
   readonly thinking: 'none' | 'budget' | 'adaptive'
+  /** How a messages upstream is asked not to think; `never` = it cannot be. */
+  readonly thinkingOff: 'disabled' | 'between_tools' | 'never'
+  /** Whether it can be made to call a tool. */
+  readonly forcedToolChoice: boolean
   /** Whether it takes temperature, top_p and top_k. */
   readonly sampling: boolean
   /** In which field a chat upstream takes the maximum. */
@@ -23,6 +27,8 @@ export interface ModelFacts {
 /** What is so where nothing is known. */
 const UNKNOWN: ModelFacts = {
   thinking: 'none',
+  thinkingOff: 'disabled',
+  forcedToolChoice: true,
   sampling: true,
   maxTokensField: 'max_completion_tokens',
   systemRole: 'none',

@@ -8,7 +8,7 @@ import type { MemoryLease } from '../core/quota.js'
 import type { AttemptRecord } from '../core/request-context.js'
 import type { MultipartField, SpooledFile, UploadedFile } from '../core/spooled-file.js'
 import type { MessagesFields } from '../dialects/messages-wire.js'
-import type { ResponsesCall, ResponsesFields } from '../dialects/openai-responses.js'
+import type { ResponsesCall, ResponsesQuestion } from '../dialects/openai-responses.js'
 import type { ChatFields } from '../dialects/openai-wire.js'
 import type { RealtimeDialect, SessionKind } from '../dialects/realtime/dialect.js'
 import type { ExchangeContext } from '../upstream/exchange.js'
@@ -103,7 +103,7 @@ export interface KeptResponseCall {
 
 export interface ResponsesProvider {
   create(call: ResponsesCall, context: AttemptContext): Promise<ProviderResponse>
-  countInputTokens(body: JsonBody<ResponsesFields>, context: AttemptContext): Promise<ProviderResponse>
+  countInputTokens(question: ResponsesQuestion, context: AttemptContext): Promise<ProviderResponse>
 }
 
 /** An upstream that keeps responses. */

@@ -18,7 +18,7 @@ import {
   jsonResponse,
 } from '../../upstream/upstream-response.js'
 import type { AttemptContext, MessagesCall, MessagesProvider, ProviderManifest } from '../contract.js'
-import { M1_MODELS, M1_REASONING_MODELS } from './m1-models.js'
+import { M1_MODEL_FACTS, M1_MODELS, M1_REASONING_MODELS } from './m1-models.js'
 
 const EVENT = /^event: ?message_(start|delta)\r?$/m
 
@@ -254,4 +254,5 @@ export const M1_MANIFEST: ProviderManifest = {
   defaultModelClass: 'messages',
   reasoningModels: M1_REASONING_MODELS,
   models: M1_MODELS,
+  modelFacts: M1_MODEL_FACTS,
 }

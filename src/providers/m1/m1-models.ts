@@ -1,3 +1,4 @@
+import type { ModelFactsSection } from '../../config/channel-schema.js'
 import type { ModelsByClass } from '../contract.js'
 
 /**
@@ -57,3 +58,45 @@ export const M1_REASONING_MODELS: readonly string[] = [
   'claude-fable-5-2',
   'claude-mythos-5-2',
 ]
+
+const CLASSIC: ModelFactsSection = { thinking: 'budget', systemRole: 'none', maxOutputTokens: 64_000 }
+const BRIDGE: ModelFactsSection = { thinking: 'adaptive', systemRole: 'none', maxOutputTokens: 128_000 }
+/** Models after Opus 4.6 choose their words themselves. */
+const NEWER: ModelFactsSection = { ...BRIDGE, sampling: false, systemRole: 'system' }
+const ALWAYS_THINKING: ModelFactsSection = { ...NEWER, thinkingOff: 'never' }
+const NEWEST: ModelFactsSection = { ...ALWAYS_THINKING, forcedToolChoice: false }
+
+const FACTS: Readonly<Record<string, ModelFactsSection>> = {
+  'claude-3-haiku': { systemRole: 'none', maxOutputTokens: 4096 },
+  'claude-3-5-haiku': { systemRole: 'none', maxOutputTokens: 8192 },
+  'claude-3-7-sonnet': CLASSIC,
+  'claude-sonnet-4-0': CLASSIC,
+  'claude-sonnet-4': CLASSIC,
+  'claude-opus-4-0': { ...CLASSIC, maxOutputTokens: 32_000 },
+  'claude-opus-4': { ...CLASSIC, maxOutputTokens: 32_000 },
+  'claude-opus-4-1': { ...CLASSIC, maxOutputTokens: 32_000 },
+  'claude-sonnet-4-5': CLASSIC,
+  'claude-haiku-4-5': CLASSIC,
+  'claude-opus-4-5': CLASSIC,
+  'claude-opus-4-6': BRIDGE,
+  'claude-sonnet-4-6': BRIDGE,
+  'claude-mythos-preview': { ...BRIDGE, sampling: false },
+  'claude-opus-4-7': NEWER,
+  'claude-opus-4-8': NEWER,
+  'claude-sonnet-5': NEWER,
+  'claude-opus-5': NEWER,
+  'claude-fable-5': ALWAYS_THINKING,
+  'claude-mythos-5': ALWAYS_THINKING,
+  'claude-haiku-5-5': { ...NEWER, thinkingOff: 'between_tools' },
+  'claude-sonnet-5-5': { ...NEWEST, thinkingOff: 'between_tools' },
+  'claude-opus-5-5': NEWEST,
+  'claude-fable-5-1': NEWEST,
+  'claude-mythos-5-1': NEWEST,
+  'claude-fable-5-2': NEWEST,
+  'claude-mythos-5-2': NEWEST,
+}
+
+/** What translations to these models depend on, as the vendor's pages of models say; dated ids are those of their models. */
+export const M1_MODEL_FACTS: Readonly<Record<string, ModelFactsSection>> = Object.fromEntries(
+  Object.keys(M1_MODELS.messages ?? {}).map((id) => [id, FACTS[id.replace(/-(?:20\d{6}|latest)$/, '')] ?? {}]),
+)

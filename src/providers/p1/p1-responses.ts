@@ -1,7 +1,12 @@
 import { Injectable } from '@nestjs/common'
 import type { ProviderResponse } from '../../core/byte-stream.js'
 import type { JsonBody } from '../../core/json-body.js'
-import { relayResponse, type ResponsesCall, type ResponsesFields } from '../../dialects/openai-responses.js'
+import {
+  relayResponse,
+  type ResponsesCall,
+  type ResponsesFields,
+  type ResponsesQuestion,
+} from '../../dialects/openai-responses.js'
 import { sendOpenAIRequest } from '../../dialects/openai-wire.js'
 import { type UpstreamRequest, UpstreamClient } from '../../upstream/upstream-client.js'
 import { jsonResponse } from '../../upstream/upstream-response.js'
@@ -19,7 +24,7 @@ export class P1ResponsesProvider implements KeptResponsesProvider {
     return await relayResponse(await this.post(PATH, call.body, context), P1_RESPONSE_HEADERS, call, context)
   }
 
-  async countInputTokens(body: JsonBody<ResponsesFields>, context: AttemptContext): Promise<ProviderResponse> {
+  async countInputTokens({ body }: ResponsesQuestion, context: AttemptContext): Promise<ProviderResponse> {
     const response = await this.post(`${PATH}/input_tokens`, body, context)
     return (await jsonResponse(response, P1_RESPONSE_HEADERS)).response
   }

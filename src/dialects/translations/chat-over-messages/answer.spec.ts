@@ -15,6 +15,8 @@ import { chatOverMessages } from './chat-over-messages.js'
 
 const FACTS: ModelFacts = {
   thinking: 'budget',
+  thinkingOff: 'disabled',
+  forcedToolChoice: true,
   sampling: true,
   maxTokensField: 'max_tokens',
   systemRole: 'none',

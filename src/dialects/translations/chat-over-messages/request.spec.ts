@@ -14,6 +14,8 @@ import { PARTS_OF_ROLE } from './parts.js'
 
 const FACTS: ModelFacts = {
   thinking: 'budget',
+  thinkingOff: 'disabled',
+  forcedToolChoice: true,
   sampling: true,
   maxTokensField: 'max_tokens',
   systemRole: 'none',
@@ -653,6 +655,16 @@ describe('the tools of a chat request', () => {
   })
 
   it.each([
+    [{ tools: [tool('f')], tool_choice: 'required' }, 'tool_choice'],
+    [{ tools: [tool('f')], tool_choice: { type: 'function', function: { name: 'f' } } }, 'tool_choice'],
+    [{ functions: [{ name: 'f' }], function_call: { name: 'f' } }, 'function_call'],
+  ])('are not forced on a model that takes no force: %j', (request, param) => {
+    const facts = { forcedToolChoice: false }
+    expect(refusalOf(request, { facts })).toMatchObject({ details: { param, code: 'unsupported_value' } })
+    expect(sentOf({ tools: [tool('f')], tool_choice: 'auto' }, { facts })['tool_choice']).toEqual({ type: 'auto' })
+  })
+
+  it.each([
     ['auto', { type: 'auto' }],
     ['required', { type: 'any' }],
   ])('are cut down to those that are allowed, with %s', (mode, tool_choice) => {
@@ -704,6 +716,15 @@ describe('the thinking of a chat request', () => {
     const sent = sentOf({ reasoning_effort, ...formatOf({ type: 'object' }) }, { facts: { thinking: 'adaptive' } })
     expect(sent['thinking']).toEqual({ type: 'adaptive', display: 'summarized' })
     expect(sent['output_config']).toMatchObject({ effort, format: { type: 'json_schema' } })
+  })
+
+  it.each([
+    ['never', undefined, { effort: 'low' }],
+    ['between_tools', { type: 'between_tools' }, undefined],
+  ] as const)('is little where a model cannot be kept from it: %s', (thinkingOff, thinking, config) => {
+    const facts = { thinking: 'adaptive', thinkingOff } as const
+    const { sent, approximated } = translation({ reasoning_effort: 'none' }, { facts })
+    expect([sent['thinking'], sent['output_config'], approximated]).toEqual([thinking, config, 'reasoning_effort'])
   })
 
   it('is switched off for none, and unknown to a model that does not think', () => {

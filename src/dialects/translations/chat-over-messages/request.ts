@@ -30,7 +30,7 @@ export function translatedRequest(
   const texts = new JsonTexts(body.bytes)
   const conversation = new Conversation(body.fields.messages, target, verdicts)
   if (conversation.isPrefilled) judgePrefill(conversation, target, verdicts)
-  const tools = toolFields(fields, texts, verdicts)
+  const tools = toolFields(fields, texts, target.facts, verdicts)
   const max_tokens = maximumTokens(fields, target.facts.maxOutputTokens, verdicts)
   const { thinking, effort } = thinkingFields(
     fields['reasoning_effort'],

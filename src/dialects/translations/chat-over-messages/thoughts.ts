@@ -113,7 +113,7 @@ export interface ThinkingFields {
 /** `thinking` and `output_config.effort` for a `reasoning_effort`. */
 export function thinkingFields(effort: unknown, terms: ThinkingTerms, verdicts: Verdicts): ThinkingFields {
   if (isAbsent(effort)) return {}
-  if (effort === 'none') return terms.facts.thinking === 'adaptive' ? { thinking: { type: 'disabled' } } : {}
+  if (effort === 'none') return withoutThinking(terms.facts, verdicts)
   if (typeof effort !== 'string' || !Object.hasOwn(EFFORTS, effort)) {
     throw invalidShape('reasoning_effort', `one of none, ${Object.keys(EFFORTS).join(', ')}`)
   }
@@ -125,6 +125,14 @@ export function thinkingFields(effort: unknown, terms: ThinkingTerms, verdicts: 
   return terms.facts.thinking === 'adaptive'
     ? adaptiveThinking(effort, isAllowed, verdicts)
     : budgetThinking(effort, isAllowed, terms, verdicts)
+}
+
+/** Models that think by themselves are told not to; those that cannot be are told to think little. */
+function withoutThinking({ thinking, thinkingOff }: ModelFacts, verdicts: Verdicts): ThinkingFields {
+  if (thinking !== 'adaptive') return {}
+  if (thinkingOff === 'disabled') return { thinking: { type: thinkingOff } }
+  verdicts.approximate('reasoning_effort')
+  return thinkingOff === 'never' ? { effort: 'low' } : { thinking: { type: thinkingOff } }
 }
 
 /** For a turn without its thoughts, never a 400 in the middle of an agent's loop: the model goes on without thinking. */

@@ -1,5 +1,6 @@
 import { JsonText, type JsonTexts } from '../../../core/json-text.js'
 import { isRecord } from '../../../core/validation-rules.js'
+import type { ModelFacts } from '../../model-facts.js'
 import type { Verdicts } from '../../verdicts.js'
 import { dropOthers, type Fields, invalidShape, isAbsent, listAt, recordAt, textAt } from './shapes.js'
 
@@ -26,7 +27,7 @@ export interface ToolFields {
 }
 
 /** Of `tools`, `functions`, `tool_choice`, `function_call` and `parallel_tool_calls`. */
-export function toolFields(body: Fields, texts: JsonTexts, verdicts: Verdicts): ToolFields {
+export function toolFields(body: Fields, texts: JsonTexts, facts: ModelFacts, verdicts: Verdicts): ToolFields {
   const functions = listAt(body['functions'], 'functions').map((value, index) =>
     functionTool(value, `functions[${index}]`, `functions[${index}]`, texts.at('functions', index), verdicts),
   )
@@ -35,6 +36,13 @@ export function toolFields(body: Fields, texts: JsonTexts, verdicts: Verdicts): 
   )
   const isLegacy = functions.length > 0 && tools.length === 0
   const choice = choiceOf(body, [...tools, ...functions], verdicts)
+  const isForced = choice.fields?.['type'] === 'any' || choice.fields?.['type'] === 'tool'
+  if (isForced && !facts.forcedToolChoice) {
+    verdicts.refuse(
+      isAbsent(body['tool_choice']) ? 'function_call' : 'tool_choice',
+      'The model can only be let choose: auto.',
+    )
+  }
   const allowed = choice.tools
   const isSerial = isLegacy || !mayCallInParallel(body['parallel_tool_calls'])
   return {
@@ -43,7 +51,7 @@ export function toolFields(body: Fields, texts: JsonTexts, verdicts: Verdicts): 
     paths: allowed.map(({ path }) => path),
     customNames: new Set(allowed.filter(({ isCustom }) => isCustom).map(({ name }) => name)),
     isLegacy,
-    isForced: choice.fields?.['type'] === 'any' || choice.fields?.['type'] === 'tool',
+    isForced,
   }
 }
 
