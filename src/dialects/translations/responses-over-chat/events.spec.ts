@@ -211,6 +211,14 @@ describe('The events of a chat upstream as those of a response', () => {
     ],
     ['a late id', [piece(0, '{"a"', { name: 'late' }), piece(0, ':1}', { id: 'call_0' })], [['late', '{"a":1}']]],
     ['no id at all', [piece(0, '{}', { name: 'f' })], [['f', '{}']]],
+    [
+      'with one index for all',
+      [begun(0, '{"a":1}'), piece(0, '{"b":', { id: 'other', name: 'f' }), piece(0, '2}')],
+      [
+        ['weather', '{"a":1}'],
+        ['f', '{"b":2}'],
+      ],
+    ],
     ['a head that is said again', [begun(0, '{"a":'), begun(0, '1}', 'other')], [['weather', '{"a":1}']]],
     [
       'no arguments',

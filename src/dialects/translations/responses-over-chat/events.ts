@@ -92,7 +92,7 @@ export class ChatToResponseEvents implements EventTranslation {
   private callAt(index: unknown, id: string | undefined): ArrivingCall {
     const place = typeof index === 'number' ? index : this.placeOf(id)
     const known = this.calls.get(place)
-    if (known !== undefined) return known
+    if (known !== undefined && !isAnother(known, id)) return known
     const call = new ArrivingCall(place)
     this.calls.set(place, call)
     const behind = this.waiting.findIndex((other) => other.kind === 'call' && other.index > place)
@@ -157,3 +157,7 @@ export class ChatToResponseEvents implements EventTranslation {
     return begun
   }
 }
+
+/** Some upstreams give all calls one index, and each call an id of its own. */
+const isAnother = (known: ArrivingCall, id: string | undefined): boolean =>
+  known.isComplete && known.id !== undefined && id !== undefined && id !== known.id

@@ -1,0 +1,149 @@
+import type { JsonTexts } from '../../../core/json-text.js'
+import { isRecord } from '../../../core/validation-rules.js'
+import { malformedResponse } from '../../../upstream/upstream-response.js'
+import type { TranslationTarget } from '../../translator.js'
+import type { ResponseEnvelope } from '../responses/envelope.js'
+import type { ReasoningWishes } from '../responses/request-draft.js'
+import { type AnswerEntry, wholeResponse } from '../responses/whole-response.js'
+import { type AnswerEnd, endOfMessage } from '../stop-reasons.js'
+import { figuresOfMessages } from '../usage.js'
+import type { Block } from './blocks.js'
+import { blocksText, isThinkingType, thinkingBlock } from './thinking-blocks.js'
+
+type JsonObject = Readonly<Record<string, unknown>>
+
+/** What an answer depends on beside itself. */
+export interface AnswerContext {
+  readonly envelope: ResponseEnvelope
+  readonly wishes: Readonly<ReasoningWishes>
+  readonly target: TranslationTarget
+  /** Names of tools that take a text. */
+  readonly customNames: ReadonlySet<string>
+}
+
+/** Shown where an upstream refuses without a word. */
+const REFUSED = 'The model refused to answer.'
+
+/** How the answer ended; of a turn that is only paused there is no telling here. Throws `upstream_failed`. */
+export function endOf(stopReason: unknown): AnswerEnd {
+  const end = typeof stopReason === 'string' ? endOfMessage(stopReason) : undefined
+  if (end === undefined) throw malformedResponse('The upstream did not end its answer.')
+  return end
+}
+
+export const explanationOf = (details: unknown): string =>
+  isRecord(details) && typeof details['explanation'] === 'string' && details['explanation'] !== ''
+    ? details['explanation']
+    : REFUSED
+
+/** What a client keeps of thoughts, whatever of them it is shown; undefined where none is whole. */
+export const sealedBlocks = (blocks: readonly Block[], { target }: AnswerContext): string | undefined =>
+  blocks.length === 0 ? undefined : target.seals.seal(blocksText(blocks))
+
+/** Remembers what was thought before each call, for clients that do not send back what they cannot read. */
+export class ThoughtsBeforeCalls {
+  private blocks: Block[] = []
+
+  constructor(private readonly target: TranslationTarget) {}
+
+  add(block: Block): void {
+    this.blocks.push(block)
+  }
+
+  called(callId: string): void {
+    if (this.blocks.length > 0) this.target.thoughts?.remember(callId, blocksText(this.blocks))
+    this.blocks = []
+  }
+}
+
+/** The text that a custom tool is called with; all of it, where the model did not keep to the form. */
+export function customInput(json: string): string {
+  try {
+    const value: unknown = JSON.parse(json)
+    if (isRecord(value) && typeof value['input'] === 'string' && Object.keys(value).length === 1) return value['input']
+  } catch {
+    // Cut, or no JSON at all.
+  }
+  return json
+}
+
+/** A message as a response; `texts` is the same with numbers as they came. Throws `upstream_failed`. */
+export function responseOfMessage(answer: JsonObject, texts: JsonTexts, context: AnswerContext): string {
+  const { content, stop_reason: reason, stop_details: details, usage } = answer
+  if (!Array.isArray(content)) throw malformedResponse('The upstream answered without content.')
+  const end = endOf(reason)
+  const entries = new AnswerEntries(texts, context)
+  content.forEach((block: unknown, index) => {
+    if (!isRecord(block)) throw malformedResponse('The upstream answered with a block that is none.')
+    entries.add(block, index)
+  })
+  if (end === 'refused') entries.addRefusal(explanationOf(details))
+  return wholeResponse(context.envelope, {
+    entries: entries.all,
+    end,
+    usage: isRecord(usage) ? figuresOfMessages(usage) : undefined,
+  })
+}
+
+/** Blocks as items: those of one kind that follow one another are one item, but for calls. */
+class AnswerEntries {
+  readonly all: AnswerEntry[] = []
+  private readonly thoughts: ThoughtsBeforeCalls
+  /** Of the last item, if it is one of reasoning. */
+  private run: { readonly summaries: string[]; readonly blocks: Block[] } | undefined
+
+  constructor(
+    private readonly texts: JsonTexts,
+    private readonly context: AnswerContext,
+  ) {
+    this.thoughts = new ThoughtsBeforeCalls(context.target)
+  }
+
+  /** Blocks of tools that upstreams run are never asked for. */
+  add(block: JsonObject, index: number): void {
+    const { type } = block
+    if (isThinkingType(type)) this.addThoughts(block)
+    else if (type === 'text') this.addText(block['text'])
+    else if (type === 'tool_use') this.addCall(block, index)
+  }
+
+  addRefusal(refusal: string): void {
+    this.message().push({ type: 'refusal', refusal })
+  }
+
+  private message(): Extract<AnswerEntry, { kind: 'message' }>['parts'] {
+    const last = this.all.at(-1)
+    if (last?.kind === 'message') return last.parts
+    const parts: Extract<AnswerEntry, { kind: 'message' }>['parts'] = []
+    this.all.push({ kind: 'message', parts })
+    return parts
+  }
+
+  private addText(text: unknown): void {
+    if (typeof text === 'string' && text !== '') this.message().push({ type: 'output_text', text })
+  }
+
+  private addThoughts(block: JsonObject): void {
+    const run = this.all.at(-1)?.kind === 'reasoning' ? this.run : undefined
+    const { summaries, blocks } = run ?? { summaries: [], blocks: [] }
+    this.run = { summaries, blocks }
+    const { thinking } = block
+    if (this.context.wishes.isSummaryWanted && typeof thinking === 'string' && thinking !== '') summaries.push(thinking)
+    const whole = thinkingBlock(block)
+    if (whole !== undefined) {
+      blocks.push(whole)
+      this.thoughts.add(whole)
+    }
+    if (run !== undefined) this.all.pop()
+    this.all.push({ kind: 'reasoning', summaries, sealed: sealedBlocks(blocks, this.context) })
+  }
+
+  private addCall({ id, name }: JsonObject, index: number): void {
+    if (typeof id !== 'string' || typeof name !== 'string') throw malformedResponse('The upstream called no tool.')
+    const input = this.texts.at('content', index, 'input')?.text.text ?? '{}'
+    const isCustom = this.context.customNames.has(name)
+    this.thoughts.called(id)
+    const tool = { isCustom, name, callId: id }
+    this.all.push({ kind: 'call', tool, text: isCustom ? customInput(input) : input })
+  }
+}

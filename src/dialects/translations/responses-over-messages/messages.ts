@@ -1,0 +1,177 @@
+import { JsonText } from '../../../core/json-text.js'
+import { isRecord } from '../../../core/validation-rules.js'
+import {
+  type AssistantTurn,
+  type Call,
+  hasCalls,
+  type Reasoning,
+  type Result,
+  splitInstructions,
+  type Turn,
+} from '../responses/conversation.js'
+import type { RequestDraft } from '../responses/request-draft.js'
+import { messagesToolId } from '../tool-ids.js'
+import { type Block, BlockMaker, type PlacedBlock } from './blocks.js'
+import { blocksIn, isThinkingType, openedBlocks } from './thinking-blocks.js'
+
+type Role = 'user' | 'assistant' | 'system'
+
+interface Message {
+  readonly role: Role
+  readonly path: string
+  readonly blocks: PlacedBlock[]
+}
+
+/** What an upstream wants instead of nothing: it refuses a conversation that a user does not begin and end. */
+const PLACEHOLDER = '...'
+
+/** The conversation as messages upstreams take it: a user begins and ends it, and those that speak take turns. */
+export class MessagesConversation {
+  private readonly instructions: PlacedBlock[] = []
+  private readonly messages: Message[] = []
+  private readonly maker: BlockMaker
+
+  constructor(
+    turns: readonly Turn[],
+    private readonly draft: RequestDraft,
+  ) {
+    this.maker = new BlockMaker(draft.verdicts)
+    const isTakenLater = draft.facts.systemRole === 'system'
+    const { instructions, rest } = splitInstructions(
+      isTakenLater ? turns : this.endedByUser(turns),
+      !isTakenLater,
+      draft,
+    )
+    for (const { parts } of instructions) this.instructions.push(...this.maker.blocksOf(parts))
+    for (const turn of rest) this.add(turn)
+    this.maker.applyMarks()
+    this.complete()
+  }
+
+  /** Whether the last turn of the model called tools, and what it thought before is not known any more. */
+  get isThoughtLost(): boolean {
+    const blocks = this.messages.findLast(({ role }) => role === 'assistant')?.blocks ?? []
+    return blocks.some(({ block }) => block.type === 'tool_use') && !isThinkingType(blocks[0]?.block.type)
+  }
+
+  /** Members of the upstream's request, whose paths are told. */
+  fields(): { readonly system?: readonly Block[]; readonly messages: readonly object[] } {
+    const { paths } = this.draft
+    const located = (blocks: readonly PlacedBlock[], place: string): readonly Block[] =>
+      blocks.map(({ block, path }, index) => {
+        paths.set(`${place}.${index}`, path)
+        return block
+      })
+    const system = located(this.instructions, 'system')
+    const messages = this.messages.map(({ role, path, blocks }, index) => {
+      paths.set(`messages.${index}`, path)
+      return { role, content: located(blocks, `messages.${index}.content`) }
+    })
+    return { ...(system.length === 0 ? {} : { system }), messages }
+  }
+
+  /** Instructions at the end are what is to be answered. */
+  private endedByUser(turns: readonly Turn[]): readonly Turn[] {
+    const last = turns.at(-1)
+    if (last?.kind !== 'instructions' || turns.every(({ kind }) => kind === 'instructions')) return turns
+    this.draft.verdicts.approximate(last.path)
+    return [...turns.slice(0, -1), { ...last, kind: 'user' }]
+  }
+
+  private add(turn: Turn): void {
+    if (turn.kind === 'assistant') this.push('assistant', turn.entries[0]?.path ?? 'input', this.assistantBlocks(turn))
+    else if (turn.kind === 'results') {
+      const blocks = turn.results.map((result) => this.resultBlock(result))
+      this.push('user', turn.results[0]?.path ?? 'input', blocks)
+    } else {
+      this.push(turn.kind === 'user' ? 'user' : 'system', turn.path, this.maker.blocksOf(turn.parts))
+    }
+  }
+
+  /** Messages of one role are one: results of tools and what a user says behind them must stand together. */
+  private push(role: Role, path: string, blocks: readonly PlacedBlock[]): void {
+    if (blocks.length === 0) return
+    const last = this.messages.at(-1)
+    if (last?.role === role) last.blocks.push(...blocks)
+    else this.messages.push({ role, path, blocks: [...blocks] })
+  }
+
+  /** In the order in which the model made them; thoughts alone are no turn. */
+  private assistantBlocks(turn: AssistantTurn): readonly PlacedBlock[] {
+    const blocks = turn.entries.flatMap((entry): readonly PlacedBlock[] => {
+      if (entry.kind === 'reasoning') return this.thoughtBlocks(entry)
+      return entry.kind === 'call' ? [this.callBlock(entry)] : this.maker.blocksOf(entry.parts)
+    })
+    if (blocks.every(({ block }) => isThinkingType(block.type))) return []
+    const isRemembered = hasCalls(turn) && !blocks.some(({ block }) => isThinkingType(block.type))
+    return isRemembered ? this.withRemembered(turn, blocks) : blocks
+  }
+
+  private thoughtBlocks({ path, sealed }: Reasoning): readonly PlacedBlock[] {
+    const { target, verdicts } = this.draft
+    const opened = sealed === undefined ? undefined : openedBlocks(target.seals, sealed)
+    if (opened === undefined) verdicts.drop(sealed === undefined ? path : `${path}.encrypted_content`)
+    return (opened ?? []).map((block) => ({ block, path }))
+  }
+
+  /** For clients that do not send back what they cannot read: before its first call, all that the model thought stood first. */
+  private withRemembered(turn: AssistantTurn, blocks: readonly PlacedBlock[]): readonly PlacedBlock[] {
+    const { thoughts } = this.draft.target
+    if (thoughts === undefined) return blocks
+    const calls = turn.entries.filter((entry) => entry.kind === 'call')
+    const recalled = calls.map(({ id, path }) =>
+      (blocksIn(thoughts.recall(id)) ?? []).map((block): PlacedBlock => ({ block, path })),
+    )
+    const later = new Map(calls.slice(1).map(({ path }, index) => [path, recalled[index + 1] ?? []]))
+    const within = blocks.flatMap((placed) =>
+      placed.block.type === 'tool_use' ? [...(later.get(placed.path) ?? []), placed] : [placed],
+    )
+    return [...(recalled[0] ?? []), ...within]
+  }
+
+  private callBlock({ path, id, name, text, isCustom }: Call): PlacedBlock {
+    const input = isCustom ? { input: text } : this.inputOf(text, path)
+    return { block: { type: 'tool_use', id: messagesToolId(id), name, input }, path }
+  }
+
+  /** As it was spelled, numbers and all. */
+  private inputOf(text: string, path: string): unknown {
+    if (text.trim() === '') return {}
+    if (isObjectText(text)) return new JsonText(text)
+    this.draft.verdicts.approximate(`${path}.arguments`)
+    return { arguments: text }
+  }
+
+  private resultBlock({ path, callId, parts }: Result): PlacedBlock {
+    const result: Block = { type: 'tool_result', tool_use_id: messagesToolId(callId) }
+    const blocks = this.maker.blocksOf(parts, result)
+    const [only] = parts
+    if (blocks.length > 0) {
+      // A string stays one.
+      const isString = parts.length === 1 && only?.kind === 'text' && only.path === `${path}.output`
+      result['content'] = isString ? only.text : blocks.map(({ block }) => block)
+    }
+    return { block: result, path }
+  }
+
+  private complete(): void {
+    const first = this.messages.find(({ role }) => role !== 'system')
+    const last = this.messages.at(-1)
+    if (first?.role !== 'user') this.pad(first?.path ?? 'input', 'unshift')
+    // The beginning of the answer, if it is the last: callers of this dialect mean a turn that is over.
+    if (last?.role === 'assistant') this.pad(last.path, 'push')
+  }
+
+  private pad(path: string, place: 'unshift' | 'push'): void {
+    this.draft.verdicts.approximate(path)
+    this.messages[place]({ role: 'user', path, blocks: [{ block: { type: 'text', text: PLACEHOLDER }, path }] })
+  }
+}
+
+function isObjectText(text: string): boolean {
+  try {
+    return isRecord(JSON.parse(text))
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,140 @@
+import type { JsonBody } from '../../../core/json-body.js'
+import type { MessagesFields } from '../../messages-wire.js'
+import { readConversation } from '../responses/conversation.js'
+import {
+  COMMON_FIELDS,
+  dropped,
+  type FieldHandler,
+  type FieldTable,
+  readReasoningAsked,
+} from '../responses/request-draft.js'
+import { dropUnknown, type JsonObject, objectAt, textAt } from '../responses/shapes.js'
+import { readToolChoice, readTools } from '../responses/tools.js'
+import { MessagesConversation } from './messages.js'
+import type { MessagesDraft } from './messages-draft.js'
+import { setThinking } from './thinking.js'
+import { setTools } from './tools.js'
+
+type Handler = FieldHandler<MessagesDraft>
+
+const FORMAT = new Set(['type', 'name', 'schema', 'strict'])
+
+const text: Handler = (value, draft) => {
+  for (const [name, member] of Object.entries(objectAt(value, 'text'))) {
+    if (member == null) continue
+    if (name === 'format') setFormat(objectAt(member, 'text.format'), draft)
+    else draft.verdicts.drop(`text.${name}`)
+  }
+}
+
+/** Its name has no meaning there, and upstreams always keep to the schema. */
+function setFormat(format: JsonObject, draft: MessagesDraft): void {
+  const { type, schema } = format
+  dropUnknown(format, FORMAT, 'text.format', draft.verdicts)
+  if (type === 'text') return
+  if (type !== 'json_schema') draft.verdicts.refuse('text.format.type', 'Send json_schema.')
+  objectAt(schema, 'text.format.schema')
+  const spelled = draft.texts.at('text', 'format', 'schema')?.text
+  draft.outputConfig['format'] = { type, schema: spelled }
+  draft.paths.set('output_config.format', 'text.format')
+  draft.paths.set('output_config.format.schema', 'text.format.schema')
+}
+
+const SERVICE_TIERS: ReadonlyMap<unknown, string> = new Map([
+  ['auto', 'auto'],
+  ['default', 'standard_only'],
+])
+
+const serviceTier: Handler = (value, draft, name) => {
+  const tier = SERVICE_TIERS.get(value) ?? draft.verdicts.refuse(name, 'Send auto or default.')
+  draft.set(name, tier, name)
+}
+
+/** The newer name wins. */
+const userId: Handler = (value, draft, name) => {
+  if (name === 'user' && draft.upstream['metadata'] !== undefined) return
+  draft.set('metadata', { user_id: textAt(value, name) }, name)
+  draft.paths.set('metadata.user_id', name)
+}
+
+/** What upstreams take from models that are not told how to choose their words: what is so anyway. */
+const NEUTRAL = 1
+/** Of a model that thinks. */
+const SMALLEST_TOP_P = 0.95
+
+const sampling: Handler = (value, draft, name) => {
+  if (name === 'temperature' && Number(value) > 1) draft.verdicts.refuse(name, 'Send at most 1.')
+  draft.set(name, value, name)
+}
+
+/** Upstreams refuse them from newer models, and all but the neutral ones where the model thinks. */
+function judgeSampling({ upstream, facts, verdicts }: MessagesDraft, isThinking: boolean): void {
+  for (const name of ['temperature', 'top_p']) {
+    const value = upstream[name]
+    if (value === undefined) continue
+    const isNeutral = value === NEUTRAL || (name === 'top_p' && Number(value) >= SMALLEST_TOP_P)
+    if (facts.sampling && (!isThinking || isNeutral)) continue
+    upstream[name] = undefined
+    if (value !== NEUTRAL) verdicts.drop(name)
+  }
+}
+
+/** What becomes of each field; complete, as a test compares it with the types of the vendor's client. */
+export const FIELDS: FieldTable<MessagesDraft> = {
+  ...COMMON_FIELDS,
+  max_output_tokens: (value, draft, name) => {
+    draft.maximumTokens = Number(value)
+    draft.paths.set('max_tokens', name)
+  },
+  parallel_tool_calls: (value, draft) => {
+    draft.isSerial = value === false
+  },
+  prompt_cache_key: dropped,
+  prompt_cache_options: dropped,
+  prompt_cache_retention: dropped,
+  reasoning: (value, draft) => {
+    draft.reasoning = readReasoningAsked(value, draft)
+  },
+  safety_identifier: userId,
+  service_tier: serviceTier,
+  stream: (value, draft, name) => {
+    if (value === true) draft.set(name, true, name)
+  },
+  temperature: sampling,
+  text,
+  tool_choice: (value, draft) => {
+    draft.toolChoice = readToolChoice(value, draft.verdicts)
+  },
+  tools: (value, draft) => {
+    draft.tools = readTools(value, draft.texts, draft.verdicts)
+  },
+  top_p: sampling,
+  user: userId,
+}
+
+/** The request as one for a message. Throws `invalid_request` for what has no meaning there. */
+export function messagesRequest(draft: MessagesDraft): JsonBody<MessagesFields> {
+  const { input, instructions } = draft.body.fields
+  draft.paths.set('messages', 'input')
+  draft.paths.set('model', 'model')
+  const conversation = new MessagesConversation(readConversation(instructions, input, draft), draft)
+  draft.translateFields(FIELDS)
+  const maximumTokens = draft.maximumTokens ?? defaultMaximum(draft)
+  setTools(draft)
+  const isThinking = setThinking(draft.reasoning, { maximumTokens, isLost: conversation.isThoughtLost }, draft)
+  judgeSampling(draft, isThinking)
+  const { outputConfig, upstream, target } = draft
+  return draft.written<MessagesFields>({
+    model: target.upstreamModel,
+    max_tokens: maximumTokens,
+    ...conversation.fields(),
+    ...upstream,
+    ...(Object.keys(outputConfig).length === 0 ? {} : { output_config: outputConfig }),
+  })
+}
+
+/** The upstream needs one. */
+function defaultMaximum({ verdicts, facts }: MessagesDraft): number {
+  verdicts.approximate('max_output_tokens')
+  return facts.maxOutputTokens
+}

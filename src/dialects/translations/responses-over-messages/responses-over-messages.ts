@@ -1,0 +1,22 @@
+import type { MessagesFields } from '../../messages-wire.js'
+import type { ResponsesFields } from '../../openai-responses.js'
+import type { Translator } from '../../translator.js'
+import { ResponseEnvelope } from '../responses/envelope.js'
+import { responseOfMessage } from './answer.js'
+import { MessageToResponseEvents } from './events.js'
+import { MessagesDraft } from './messages-draft.js'
+import { messagesRequest } from './request.js'
+
+/** Responses served by an upstream that speaks messages. */
+export const responsesOverMessages: Translator<ResponsesFields, MessagesFields> = (body, target, verdicts) => {
+  const draft = new MessagesDraft(body, target, verdicts)
+  const request = messagesRequest(draft)
+  const { wishes, customNames } = draft
+  const context = { envelope: new ResponseEnvelope(body, target.kept), wishes, target, customNames }
+  return {
+    request,
+    response: (answer, texts) => responseOfMessage(answer, texts, context),
+    events: () => new MessageToResponseEvents(context),
+    error: draft.paths.translated,
+  }
+}

@@ -1,0 +1,32 @@
+import { isRecord } from '../../../core/validation-rules.js'
+import type { Seals } from '../../translator.js'
+import type { Block } from './blocks.js'
+
+/** JSON text of thinking blocks: what a reasoning item seals, and what is remembered before a call. */
+export const blocksText = (blocks: readonly Block[]): string => JSON.stringify(blocks)
+
+/** undefined for what is no list of such blocks, as another upstream's thoughts. */
+export function blocksIn(text: string | undefined): readonly Block[] | undefined {
+  if (text === undefined) return undefined
+  // Nothing but JSON is sealed or remembered.
+  const value: unknown = JSON.parse(text)
+  if (!Array.isArray(value)) return undefined
+  const blocks = value.map(thinkingBlock)
+  return blocks.every((block) => block !== undefined) ? blocks : undefined
+}
+
+/** Of a reasoning item; undefined for what was not sealed here for this owner. */
+export const openedBlocks = (seals: Seals, sealed: string): readonly Block[] | undefined => blocksIn(seals.open(sealed))
+
+/** Verbatim, also an empty text with its signature; undefined for what is no such block, or not a whole one. */
+export function thinkingBlock(value: unknown): Block | undefined {
+  if (!isRecord(value)) return undefined
+  const { type, thinking, signature, data } = value
+  if (type === 'redacted_thinking') return typeof data === 'string' ? { type, data } : undefined
+  if (type !== 'thinking' || typeof thinking !== 'string') return undefined
+  return typeof signature === 'string' && signature !== '' ? { type, thinking, signature } : undefined
+}
+
+const THINKING_TYPES: ReadonlySet<unknown> = new Set(['thinking', 'redacted_thinking'])
+
+export const isThinkingType = (type: unknown): boolean => THINKING_TYPES.has(type)
