@@ -252,6 +252,38 @@ describe('A field of a messages request', () => {
     expect([sent['reasoning_effort'], dropped]).toEqual([undefined, path])
   })
 
+  it('about parallel calls is nothing where no tool may be called', () => {
+    const choice = { type: 'none', disable_parallel_tool_use: true }
+    expect(translate({ tools: [tool()], tool_choice: choice }).sent).not.toHaveProperty('parallel_tool_calls')
+  })
+
+  const closed = (properties: Members, more: Members = {}): Members => ({
+    type: 'object',
+    properties,
+    required: Object.keys(properties),
+    additionalProperties: false,
+    ...more,
+  })
+  const open = closed({}, { additionalProperties: true })
+  const strictness: readonly [string, Members, boolean | undefined][] = [
+    ['closed', closed({ a: { type: 'string' }, b: closed({}), c: { type: 'array', items: closed({}) } }), true],
+    ['open', open, undefined],
+    ['with an optional property', closed({ a: {} }, { required: [] }), undefined],
+    ['with an open property', closed({ a: open }), undefined],
+    ['with open items', closed({ a: { type: 'array', items: open } }), undefined],
+    ['with an open choice', closed({ a: { anyOf: [closed({}), open] } }), undefined],
+    ['with an open definition', closed({}, { $defs: { a: open } }), undefined],
+  ]
+
+  it.each(strictness)(
+    'that makes a tool strict does so where chat upstreams take its schema: %s',
+    (_name, schema, expected) => {
+      const { sent, approximated } = translate({ tools: [tool({ strict: true, input_schema: schema })] })
+      expect((sent['tools'] as [{ function: Members }])[0].function['strict']).toBe(expected)
+      expect(approximated).toBe(expected === undefined ? 'tools[0].strict' : undefined)
+    },
+  )
+
   it('that switches thinking off is nothing to a model that does not think unasked', () => {
     expect(translate({ thinking: { type: 'disabled' } }, { thinking: 'budget' }, true).sent).not.toHaveProperty(
       'reasoning_effort',
@@ -624,6 +656,10 @@ describe('The conversation', () => {
       { role: 'user', content: 'Wait' },
       user(text('First'), text('Then')),
     ])
+  })
+
+  it('has no text where an assistant only called tools', () => {
+    expect(messagesOf({ messages: [assistant(call('a')), user(result('a'))] })[0]).toMatchObject({ content: null })
   })
 
   it('brings the calls of messages in a row together, which are one turn', () => {
