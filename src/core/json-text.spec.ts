@@ -21,6 +21,11 @@ describe('The text of a value in JSON', () => {
     },
   )
 
+  it('fits into one line, whatever lines it came in', () => {
+    const lines = new JsonTexts(Buffer.from('{"a":{\r\n  "b": [\n1.0,\n\n"x\\n"]}}'))
+    expect(lines.at('a')?.text.text).toBe('{   "b": [ 1.0, "x\\n"]}')
+  })
+
   it('is found among more members and elements than an event can have', () => {
     const members = Array.from({ length: 3000 }, (_, index) => `"${index}":[${'1,'.repeat(2000)}${index}]`)
     const many = new JsonTexts(Buffer.from(`{${members.join()}}`))

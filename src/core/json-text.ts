@@ -5,6 +5,8 @@ import { elementSpans, memberSpans, stringAt } from './json-spans.js'
 const MARK = `json:${randomBytes(12).toString('hex')}:`
 const MARKED = new RegExp(`"${MARK}(?:[^"\\\\]|\\\\.)*"`, 'g')
 
+const LINE_ENDS = /[\r\n]+/g
+
 /** JSON that stands in a value as it was spelled: numbers of any length, and keys in their order. */
 export class JsonText {
   constructor(readonly text: string) {}
@@ -36,8 +38,9 @@ export class JsonTexts {
     )
   }
 
+  /** Line ends, which stand between tokens alone, become spaces: the text may be part of a line of an event stream. */
   get text(): JsonText {
-    return new JsonText(this.bytes.toString())
+    return new JsonText(this.bytes.toString().replaceAll(LINE_ENDS, ' '))
   }
 
   private member(name: string): JsonTexts | undefined {

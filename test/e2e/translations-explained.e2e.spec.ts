@@ -225,7 +225,7 @@ describe('The list of models', () => {
     const listed = async (headers: object): Promise<string[]> => {
       const { text } = await sendRaw(lab.gateway.url, {
         method: 'GET',
-        path: '/v1/models',
+        path: '/v1/models?limit=1000',
         headers: { authorization: `Bearer ${TEST_KEY}`, ...headers },
       })
       return (JSON.parse(text) as { data: { id: string }[] }).data.map(({ id }) => id)
