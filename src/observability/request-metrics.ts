@@ -145,6 +145,8 @@ interface FamilyCounts {
 export class RequestMetrics {
   private readonly routes = new Map<KnownRoute, RouteCounts>()
   private readonly families: ReadonlyMap<string, FamilyCounts>
+  /** Translated requests by their dialects. */
+  private readonly translated = new Map<string, number>()
 
   constructor(
     private readonly known: KnownRoutes,
@@ -178,6 +180,8 @@ export class RequestMetrics {
     if (log.receiveMs > 0) counts.phases.receive.observe(log.receiveMs)
     if (log.upstreamMs > 0) counts.phases.upstream.observe(log.upstreamMs)
     if (log.firstByteMs !== undefined) counts.phases.first_byte.observe(log.firstByteMs)
+    const dialects = log.translation?.dialects
+    if (dialects !== undefined) this.translated.set(dialects, (this.translated.get(dialects) ?? 0) + 1)
   }
 
   private countEnd(call: RequestContext, outcome: RequestOutcome, times: number): RouteCounts {
@@ -218,6 +222,10 @@ export class RequestMetrics {
             value: count,
           })),
         ),
+    )
+    const help = 'Requests that were translated to the dialect of their upstream.'
+    registerCounter(metrics, { name: 'gateway_translated_requests_total', help, labelNames: ['dialects'] }, () =>
+      [...this.translated].map(([dialects, value]) => ({ labels: { dialects }, value })),
     )
     registerHistogram(
       metrics,
