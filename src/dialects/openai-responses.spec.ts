@@ -6,7 +6,8 @@ import { type ByteSource, type ProviderResponse } from '../core/byte-stream.js'
 import { GatewayError } from '../core/errors.js'
 import { JsonBody } from '../core/json-body.js'
 import { HeaderAllowList } from '../upstream/upstream-response.js'
-import { relayResponse, type ResponseIds, type ResponsesFields } from './openai-responses.js'
+import type { ResponseIds } from './kept-answers.js'
+import { relayResponse, type ResponsesFields } from './openai-responses.js'
 
 const REQUEST = { model: 'gpt-5-mini', input: '12345678' }
 const USAGE = { input_tokens: 7, output_tokens: 5, total_tokens: 12 }

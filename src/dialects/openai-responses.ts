@@ -1,14 +1,23 @@
-import { type ByteSink, type ByteSource, ProviderResponse } from '../core/byte-stream.js'
-import type { GatewayError } from '../core/errors.js'
+import { ProviderResponse } from '../core/byte-stream.js'
 import type { JsonBody, ModelFields } from '../core/json-body.js'
 import type { Units, Usage, UsageEstimator } from '../core/request-context.js'
-import { framesOf, hasLine, jsonOf } from '../core/sse.js'
+import { framesOf, jsonOf } from '../core/sse.js'
 import { DeltaCounter, mediaTokensIn, tokensOf } from '../core/token-counter.js'
 import { RelayedUsage, reportedUsage, withUsageFromEnds } from '../core/usage.js'
 import { isRecord } from '../core/validation-rules.js'
 import type { FrameCounter, SseDialect } from '../upstream/sse-relay.js'
 import type { UpstreamResponse } from '../upstream/exchange.js'
 import { eventStreamResponse, type HeaderAllowList, jsonResponse } from '../upstream/upstream-response.js'
+import {
+  HeldEnd,
+  idsOf,
+  isLastEvent,
+  isLastLine,
+  KEPT_RESPONSE_BYTES,
+  type KeepResponse,
+  LAST_EVENT_MARKS,
+  type ResponseIds,
+} from './kept-answers.js'
 import type { OpenAIAttempt } from './openai-wire.js'
 
 /** The fields of a request for a response that the gateway reads; all others are relayed unread. */
@@ -21,44 +30,34 @@ export interface ResponsesFields extends ModelFields {
   readonly previous_response_id?: string | null
 }
 
-/** The ids of a response, and of the items of its output. */
-export interface ResponseIds {
-  readonly responseId: string
-  readonly itemIds: readonly string[]
+/** A request that goes on with what the gateway keeps, for a translation. */
+export interface ResumedRequest {
+  /** Its input is the whole conversation. */
+  readonly body: JsonBody<ResponsesFields>
+  /** As the caller named it; undefined where only items are referred to. */
+  readonly previousResponseId: string | undefined
+  /** What the caller calls an item of that input. */
+  readonly pathOf: (index: number) => string
 }
 
-/** Called before the end of an answer reaches the caller, who may ask for the response from then on. Never rejects. */
-export type KeepResponse = (ids: ResponseIds) => Promise<void>
-
-/** A request for a response, and what is to become of the ids of its answer. */
-export interface ResponsesCall {
+/** A request for a response, or for the number of its tokens. */
+export interface ResponsesQuestion {
+  /** As an upstream of this dialect takes it. */
   readonly body: JsonBody<ResponsesFields>
-  /** Absent where the upstream keeps nothing of it. */
+  /** Absent where it refers to nothing that the gateway keeps: then `body` is the same for all. */
+  readonly resumed?: ResumedRequest | undefined
+}
+
+/** A request for a response, and what is to become of its answer. */
+export interface ResponsesCall extends ResponsesQuestion {
+  /** Absent where nothing is kept of it. */
   readonly keep: KeepResponse | undefined
 }
 
-/** Events with the whole response, the last of a stream. */
-const LAST_EVENTS = ['completed', 'incomplete', 'failed'] as const
-const LAST_MARKS = LAST_EVENTS.map((name) => `event: response.${name}`)
-const LAST_LINES = LAST_MARKS.map((mark) => Buffer.from(mark))
-
 /** Named events, LF, no `[DONE]`. */
-const RESPONSES_EVENTS: SseDialect = { completionMarks: LAST_MARKS, errorMark: 'event: error' }
+const RESPONSES_EVENTS: SseDialect = { completionMarks: LAST_EVENT_MARKS, errorMark: 'event: error' }
 
 const isText = (value: unknown): value is string => typeof value === 'string'
-
-const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
-
-/** Undefined for what is no response. */
-function idsOf({ id, output }: Readonly<Record<string, unknown>>): ResponseIds | undefined {
-  if (!isText(id)) return undefined
-  return {
-    responseId: id,
-    itemIds: listOf(output)
-      .map((item) => (isRecord(item) ? item['id'] : undefined))
-      .filter(isText),
-  }
-}
 
 /** What an upstream that failed, and reports nothing, has used. */
 const NOTHING: Usage = { units: { input_tokens: 0, output_tokens: 0, total_tokens: 0 }, estimated: true }
@@ -111,17 +110,6 @@ class ResponseEstimate implements UsageEstimator {
   }
 }
 
-const LOWER_E = 0x65
-/** Longer than the line of a last event, shorter than that of a delta. */
-const LONGEST_LAST_LINE = 30
-
-/** Whether a line is that of a last event. */
-function isLastLine(bytes: Buffer, start: number, end: number): boolean {
-  if (bytes[start] !== LOWER_E || end - start > LONGEST_LAST_LINE) return false
-  const line = bytes.subarray(start, end)
-  return LAST_LINES.some((mark) => hasLine(line, mark))
-}
-
 /**
  * Counts the answer and looks for its last event, line by line, as the relay walks through the lines anyway: a search of its own in
  * each piece costs ten times as much as all of that. Only the last event is parsed; every frame passes untouched.
@@ -166,7 +154,7 @@ class ResponseEvents implements FrameCounter {
   private read(frames: Buffer): void {
     this.hasLast = false
     for (const frame of framesOf(frames)) {
-      const response = LAST_LINES.some((mark) => hasLine(frame, mark)) ? jsonOf(frame)?.['response'] : undefined
+      const response = isLastEvent(frame) ? jsonOf(frame)?.['response'] : undefined
       if (!isRecord(response)) continue
       const used = usageIn(response)
       if (used !== undefined) this.usage.report(used, true)
@@ -188,90 +176,6 @@ function isBetweenItems(tail: Buffer): boolean {
   for (const frame of framesOf(tail)) last = EVENT_NAME.exec(frame.toString('latin1', 0, LONGEST_NAME))?.[1] ?? last
   return last === 'response.output_item.done'
 }
-
-/**
- * Holds back what follows from where ids are found, until the response is kept: whoever has the end of it can refer to it. The
- * source rests meanwhile, so that no more than what was on its way is held.
- */
-class HeldEnd implements ByteSource, ByteSink {
-  private sink!: ByteSink
-  private hasIds = false
-  private isPaused = false
-  /** What waits for the response to be kept; undefined = nothing has to. */
-  private waiting: (() => void)[] | undefined
-
-  constructor(
-    private readonly source: ByteSource,
-    private readonly idsIn: (chunk: Buffer) => ResponseIds | undefined,
-    private readonly keep: KeepResponse,
-  ) {}
-
-  start(sink: ByteSink): void {
-    this.sink = sink
-    this.source.start(this)
-  }
-
-  pause(): void {
-    this.isPaused = true
-    this.source.pause()
-  }
-
-  resume(): void {
-    this.isPaused = false
-    if (this.waiting === undefined) this.source.resume()
-  }
-
-  /** Nobody reads what waits. */
-  cancel(): void {
-    this.waiting = undefined
-    this.source.cancel()
-  }
-
-  data(chunk: Buffer): void {
-    const ids = this.hasIds ? undefined : this.idsIn(chunk)
-    if (ids !== undefined) this.hold(ids)
-    this.pass(() => {
-      this.sink.data(chunk)
-    })
-  }
-
-  end(): void {
-    this.pass(() => {
-      this.sink.end()
-    })
-  }
-
-  fail(error: GatewayError): void {
-    this.pass(() => {
-      this.sink.fail(error)
-    })
-  }
-
-  private pass(step: () => void): void {
-    if (this.waiting === undefined) step()
-    else this.waiting.push(step)
-  }
-
-  private hold(ids: ResponseIds): void {
-    this.hasIds = true
-    this.waiting = []
-    this.source.pause()
-    void this.keep(ids).then(() => {
-      this.release()
-    })
-  }
-
-  /** The sink may cancel while it is given one of them. */
-  private release(): void {
-    for (let step = this.waiting?.shift(); step !== undefined; step = this.waiting?.shift()) step()
-    if (this.waiting === undefined) return
-    this.waiting = undefined
-    if (!this.isPaused) this.source.resume()
-  }
-}
-
-/** A kept answer up to this size is held until its ids are known: one with pictures in it takes some megabytes. */
-const KEPT_RESPONSE_BYTES = 8 * 1024 * 1024
 
 const FIRST_ID = /^\s*\{\s*"id"\s*:\s*"([\w-]{1,128})"/
 

@@ -27,6 +27,16 @@ export interface Thoughts {
   recall(toolCallId: string): string | undefined
 }
 
+/** What the gateway keeps of a conversation of responses. */
+export interface KeptTurn {
+  /** Whether it keeps this response. */
+  readonly isStored: boolean
+  /** As the caller named it; its conversation stands in the input. */
+  readonly previousResponseId?: string | undefined
+  /** What the caller calls an item of the input; absent = by its index. */
+  readonly pathOf?: ((index: number) => string) | undefined
+}
+
 /** Told of bytes that are held until the request is over. */
 type HeldMemory = Pick<MemoryLease, 'add'>
 
@@ -39,6 +49,8 @@ export interface TranslationTarget {
   /** Absent where nothing is to be remembered. */
   readonly thoughts?: Thoughts | undefined
   readonly memory?: HeldMemory | undefined
+  /** Of a request for a response; absent = nothing is kept. */
+  readonly kept?: KeptTurn | undefined
 }
 
 /**

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common'
 import { sql } from 'kysely'
 import { Database } from '../storage/database.js'
-import { type KeptResponse, ResponsePins } from './response-pins.js'
+import { type PinnedResponse, ResponsePins } from './response-pins.js'
 
 /** Pins in PostgreSQL, embedded or not. */
 @Injectable()
@@ -10,7 +10,7 @@ export class KyselyResponsePins extends ResponsePins {
     super()
   }
 
-  override async keep({ ownerId, channelId, responseId, itemIds }: KeptResponse): Promise<void> {
+  override async keep({ ownerId, channelId, responseId, itemIds }: PinnedResponse): Promise<void> {
     const row = { owner_id: ownerId, response_id: responseId, channel_id: channelId, created_at_ms: Date.now() }
     const rows = [...new Set([responseId, ...itemIds])].map((id) => ({ ...row, id }))
     await this.database.run((queries) =>

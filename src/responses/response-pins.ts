@@ -9,7 +9,7 @@ const RETENTION_MS = 30 * 24 * 3_600_000
 const BATCH_ROWS = 1_000
 
 /** A response that an upstream keeps. */
-export interface KeptResponse {
+export interface PinnedResponse {
   readonly ownerId: string
   readonly channelId: string
   readonly responseId: string
@@ -22,7 +22,7 @@ export interface KeptResponse {
  * that there is such a response. All methods reject with `GatewayError('overloaded')` while the store cannot be reached.
  */
 export abstract class ResponsePins {
-  abstract keep(response: KeptResponse): Promise<void>
+  abstract keep(response: PinnedResponse): Promise<void>
   /** The channels of those ids that the owner has. */
   abstract channelsOf(ownerId: string, ids: readonly string[]): Promise<ReadonlyMap<string, string>>
   /** A response and its items. */

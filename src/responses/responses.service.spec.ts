@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
+import { MemoryKeptResponses } from '../../test/support/memory-kept-responses.js'
 import { attemptOf, newCall } from '../../test/support/raw-upstream.js'
 import type { ModelCapability } from '../config/model-classes.js'
 import { ProviderResponse } from '../core/byte-stream.js'
@@ -9,7 +10,9 @@ import type { ResponsesCall } from '../dialects/openai-responses.js'
 import { createLogging } from '../observability/logger.js'
 import type { AttemptContext, KeptResponsesProvider, RoutedProviderOf } from '../providers/contract.js'
 import { type AttemptPolicy, type PinnedRoute, ProviderRouter, type Route } from '../routing/router.js'
-import { type KeptResponse, ResponsePins } from './response-pins.js'
+import { ResponseKeeper } from './response-keeper.js'
+import { type PinnedResponse, ResponsePins } from './response-pins.js'
+import { ResponseReferences } from './response-references.js'
 import type { ResponsesRequestDto } from './responses.dto.js'
 import { ResponsesService } from './responses.service.js'
 
@@ -17,7 +20,7 @@ const MODEL = 'gpt-5-mini'
 
 /** Pins of one owner in memory, and all that was asked of them. */
 class MemoryPins extends ResponsePins {
-  readonly kept: KeptResponse[] = []
+  readonly kept: PinnedResponse[] = []
   readonly asked: (readonly string[])[] = []
   readonly forgotten: string[] = []
   failure: GatewayError | undefined
@@ -26,7 +29,7 @@ class MemoryPins extends ResponsePins {
     super()
   }
 
-  override keep(response: KeptResponse): Promise<void> {
+  override keep(response: PinnedResponse): Promise<void> {
     this.kept.push(response)
     return this.failing()
   }
@@ -133,7 +136,9 @@ function lab() {
   const router = new StandInRouter(channels)
   const lines: string[] = []
   const { logger } = createLogging('info', { write: (line) => lines.push(line) })
-  const service = new ResponsesService(router, pins, logger)
+  const kept = new MemoryKeptResponses()
+  const references = new ResponseReferences(pins, kept)
+  const service = new ResponsesService(router, references, pins, new ResponseKeeper(kept, logger), logger)
   const call = newCall('/v1/responses')
   call.caller = { keyId: 'team-a' }
   const bodyOf = (more: object): JsonBody<ResponsesRequestDto> => {
@@ -142,6 +147,7 @@ function lab() {
   }
   return {
     pins,
+    kept,
     first: channels[0],
     second: channels[1],
     router,
@@ -154,7 +160,7 @@ function lab() {
 }
 
 const STORE_AWAY = new GatewayError('overloaded', 'The database cannot be reached at the moment.')
-const kept = { id: 'resp_1', query: '' }
+const pinned = { id: 'resp_1', query: '' }
 
 describe('The ids of a response', () => {
   it('are kept for its caller, with the channel that has it', async () => {
@@ -184,7 +190,7 @@ describe('The ids of a response', () => {
   it('that a store does not forget are a line in the log: the response is deleted', async () => {
     const { service, pins, log, call } = lab()
     pins.failure = STORE_AWAY
-    expect((await service.delete(kept, call)).body).toEqual(Buffer.from('delete'))
+    expect((await service.delete(pinned, call)).body).toEqual(Buffer.from('delete'))
     expect(pins.forgotten).toEqual(['resp_1'])
     expect(log()).toMatchObject([{ msg: 'a deleted response could not be forgotten' }])
   })
@@ -203,9 +209,9 @@ describe('A request that was sent and not answered', () => {
   it('is sent again where it changes nothing, and not where it deletes', async () => {
     const { service, call, count, first } = lab()
     await count()
-    await service.find(kept, call)
-    await service.inputItems(kept, call)
-    await service.delete(kept, call)
+    await service.find(pinned, call)
+    await service.inputItems(pinned, call)
+    await service.delete(pinned, call)
     expect(first.policies.map(({ canRetryAfterSend }) => canRetryAfterSend)).toEqual([true, true, true, false])
   })
 })

@@ -1,8 +1,14 @@
 import { ProviderResponse } from '../core/byte-stream.js'
 import { JsonBody } from '../core/json-body.js'
 import { jsonTextOf } from '../core/json-text.js'
+import { keepingTranslated } from '../dialects/kept-answers.js'
 import type { MessagesFields } from '../dialects/messages-wire.js'
-import { estimateResponseInput, type ResponsesCall, type ResponsesFields } from '../dialects/openai-responses.js'
+import {
+  estimateResponseInput,
+  type ResponsesCall,
+  type ResponsesFields,
+  type ResponsesQuestion,
+} from '../dialects/openai-responses.js'
 import type { ChatFields } from '../dialects/openai-wire.js'
 import { chatOverMessages } from '../dialects/translations/chat-over-messages/chat-over-messages.js'
 import { countedByResponses } from '../dialects/translations/messages-over-chat/counted-request.js'
@@ -10,7 +16,7 @@ import { estimateInputTokens } from '../dialects/translations/messages-over-chat
 import { messagesOverChat } from '../dialects/translations/messages-over-chat/messages-over-chat.js'
 import { responsesOverChat } from '../dialects/translations/responses-over-chat/responses-over-chat.js'
 import { responsesOverMessages } from '../dialects/translations/responses-over-messages/responses-over-messages.js'
-import { translated, type TranslationTarget, type Translator } from '../dialects/translator.js'
+import { type KeptTurn, translated, type TranslationTarget, type Translator } from '../dialects/translator.js'
 import { type DialectPair, Verdicts } from '../dialects/verdicts.js'
 import type {
   AttemptContext,
@@ -23,8 +29,9 @@ import type {
 /** What translations for a model and a caller depend on. */
 export type TranslationSetting = Pick<TranslationTarget, 'facts' | 'seals' | 'thoughts'>
 
-const targetOf = (setting: TranslationSetting, context: AttemptContext): TranslationTarget => ({
+const targetOf = (setting: TranslationSetting, context: AttemptContext, kept?: KeptTurn): TranslationTarget => ({
   ...setting,
+  kept,
   upstreamModel: context.upstreamModel,
   requestId: context.requestId,
   memory: context.memory,
@@ -36,6 +43,13 @@ function verdictsOf(pair: DialectPair, context: AttemptContext): Verdicts {
   context.record.translation = verdicts
   return verdicts
 }
+
+/** What a request for a response says of what is kept. */
+const keptTurnOf = ({ body, resumed }: ResponsesQuestion): KeptTurn => ({
+  isStored: body.fields.store !== false,
+  previousResponseId: resumed?.previousResponseId,
+  pathOf: resumed?.pathOf,
+})
 
 /** The answer to a question about tokens, counted by the gateway itself where `isEstimated`. */
 function counted(answer: object, isEstimated: boolean): ProviderResponse {
@@ -83,7 +97,9 @@ export class MessagesOverChat implements MessagesProvider {
     if (responses === undefined || context.options['countBy'] !== 'responses')
       return counted({ input_tokens: estimateInputTokens(body.fields) }, true)
     const translation = countedByResponses(messagesOverChat(body, targetOf(this.setting, context), verdicts))
-    return await translated(translation, context.memory, (request) => responses.countInputTokens(request, context))
+    return await translated(translation, context.memory, (request) =>
+      responses.countInputTokens({ body: request }, context),
+    )
   }
 }
 
@@ -94,17 +110,19 @@ export class ResponsesOverChat implements ResponsesProvider {
     private readonly setting: TranslationSetting,
   ) {}
 
-  create({ body }: ResponsesCall, context: AttemptContext): Promise<ProviderResponse> {
+  async create(call: ResponsesCall, context: AttemptContext): Promise<ProviderResponse> {
     const verdicts = verdictsOf({ client: 'responses', upstream: 'chat' }, context)
-    return translated(responsesOverChat(body, targetOf(this.setting, context), verdicts), context.memory, (request) =>
-      this.chat.respond(request, context),
-    )
+    const { body } = call.resumed ?? call
+    const translation = responsesOverChat(body, targetOf(this.setting, context, keptTurnOf(call)), verdicts)
+    const answer = await translated(translation, context.memory, (request) => this.chat.respond(request, context))
+    return await keepingTranslated(answer, call.keep)
   }
 
   /** Chat upstreams count nothing by themselves. */
-  countInputTokens({ fields }: JsonBody<ResponsesFields>, context: AttemptContext): Promise<ProviderResponse> {
+  countInputTokens(question: ResponsesQuestion, context: AttemptContext): Promise<ProviderResponse> {
     verdictsOf({ client: 'responses', upstream: 'chat' }, context)
-    const answer = { object: 'response.input_tokens', input_tokens: estimateResponseInput(fields) }
+    const { body } = question.resumed ?? question
+    const answer = { object: 'response.input_tokens', input_tokens: estimateResponseInput(body.fields) }
     return Promise.resolve(counted(answer, true))
   }
 }
@@ -128,20 +146,22 @@ export class ResponsesOverMessages implements ResponsesProvider {
     private readonly setting: TranslationSetting,
   ) {}
 
-  create({ body }: ResponsesCall, context: AttemptContext): Promise<ProviderResponse> {
+  async create(call: ResponsesCall, context: AttemptContext): Promise<ProviderResponse> {
     const verdicts = verdictsOf({ client: 'responses', upstream: 'messages' }, context)
-    return translated(
-      responsesOverMessages(body, targetOf(this.setting, context), verdicts),
-      context.memory,
-      (request) => this.messages.create({ body: request, betaQuery: false }, context),
+    const { body } = call.resumed ?? call
+    const translation = responsesOverMessages(body, targetOf(this.setting, context, keptTurnOf(call)), verdicts)
+    const answer = await translated(translation, context.memory, (request) =>
+      this.messages.create({ body: request, betaQuery: false }, context),
     )
+    return await keepingTranslated(answer, call.keep)
   }
 
   /** The upstream counts what it would be sent. */
-  async countInputTokens(body: JsonBody<ResponsesFields>, context: AttemptContext): Promise<ProviderResponse> {
+  async countInputTokens(question: ResponsesQuestion, context: AttemptContext): Promise<ProviderResponse> {
     const verdicts = verdictsOf({ client: 'responses', upstream: 'messages' }, context)
+    const { body } = question.resumed ?? question
     return await translated(
-      countingRequest(body, targetOf(this.setting, context), verdicts),
+      countingRequest(body, targetOf(this.setting, context, keptTurnOf(question)), verdicts),
       context.memory,
       (request) => this.messages.countTokens({ body: request, betaQuery: false }, context),
     )

@@ -8,6 +8,8 @@ export interface DatabaseSchema {
   callback_delivery: CallbackDeliveryTable
   idempotency_key: IdempotencyKeyTable
   response_pin: ResponsePinTable
+  kept_response: KeptResponseTable
+  kept_item: KeptItemTable
   api_key: ApiKeyTable
   admin_audit: AdminAuditTable
   usage_record: UsageRecordTable
@@ -72,6 +74,25 @@ interface ResponsePinTable {
   response_id: string
   channel_id: string
   created_at_ms: number
+}
+
+interface KeptResponseTable {
+  owner_id: string
+  id: string
+  previous: string | null
+  response: string
+  item_bytes: number
+  created_at_ms: number
+}
+
+interface KeptItemTable {
+  owner_id: string
+  response_id: string
+  place: number
+  id: string
+  is_output: boolean
+  is_made: boolean
+  item: string
 }
 
 /** Numeric columns are read as text: nothing that is charged for passes through a float. */

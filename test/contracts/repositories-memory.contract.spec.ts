@@ -1,7 +1,9 @@
 import { beforeEach, describe } from '@jest/globals'
 import { createCounterStore } from '../../src/limits/rate-limiter.js'
+import { MemoryKeptResponses } from '../support/memory-kept-responses.js'
 import { memoryRepositories } from '../support/memory-tasks.js'
 import { describeCallbackRepository } from './callback-repository.contract.js'
+import { describeKeptResponses } from './kept-responses.contract.js'
 import { limitStoreContract } from './limit-store.contract.js'
 import { describeTaskRepository, type Repositories } from './task-repository.contract.js'
 
@@ -15,6 +17,7 @@ describe('repositories memory contract', () => {
   // What the tests of the engine rely on is no kinder than the real stores.
   describeTaskRepository('memory', () => repositories)
   describeCallbackRepository('memory', () => repositories)
+  describeKeptResponses('memory', () => new MemoryKeptResponses())
 })
 
 describe('limit store memory contract', () => {

@@ -1,4 +1,5 @@
 import { beforeEach, describe } from '@jest/globals'
+import { KyselyKeptResponses } from '../../src/responses/kept-responses.pg.js'
 import { KyselyResponsePins } from '../../src/responses/response-pins.pg.js'
 import { KyselyCallbackRepository } from '../../src/tasks/callback.pg.js'
 import { KyselyTaskRepository } from '../../src/tasks/task.pg.js'
@@ -6,6 +7,7 @@ import { KyselyUsageRepository } from '../../src/usage/usage.pg.js'
 import { shareLab } from '../support/lab-lifetime.js'
 import { emptyStore, type TestStore } from '../support/stores.js'
 import { describeCallbackRepository } from './callback-repository.contract.js'
+import { describeKeptResponses } from './kept-responses.contract.js'
 import { describeKeyRepository, type KeyRepositories, keyRepositories } from './key-repository.contract.js'
 import { describeResponsePins } from './response-pins.contract.js'
 import { describeTaskRepository, type Repositories } from './task-repository.contract.js'
@@ -36,6 +38,7 @@ export function describeRepositories(name: string, start: () => Promise<StoreLab
     describeCallbackRepository(name, repositories)
     describeUsageRepository(name, () => new KyselyUsageRepository(lab.store.database))
     describeResponsePins(name, () => new KyselyResponsePins(lab.store.database))
+    describeKeptResponses(name, () => new KyselyKeptResponses(lab.store.database))
 
     describe('keys', () => {
       let keys: KeyRepositories

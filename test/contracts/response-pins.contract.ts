@@ -1,10 +1,11 @@
 import { describe, expect, it } from '@jest/globals'
-import type { KeptResponse, ResponsePins } from '../../src/responses/response-pins.js'
+import type { PinnedResponse, ResponsePins } from '../../src/responses/response-pins.js'
+import { laterMillisecond } from '../support/eventually.js'
 
 let count = 0
 
 /** With ids that no test has used. */
-function someResponse(given: Partial<KeptResponse> = {}): KeptResponse {
+function someResponse(given: Partial<PinnedResponse> = {}): PinnedResponse {
   count += 1
   return { ownerId: `owner-${count}`, channelId: 'main', responseId: `resp_${count}`, itemIds: [], ...given }
 }
@@ -79,10 +80,4 @@ export function describeResponsePins(name: string, pinsOf: () => ResponsePins): 
       expect([...(await pins.channelsOf(ownerId, ids)).keys()]).toEqual(['resp_new'])
     })
   })
-}
-
-/** Rows are kept with their time in milliseconds. */
-async function laterMillisecond(): Promise<void> {
-  const startMs = Date.now()
-  while (Date.now() <= startMs) await new Promise((resolve) => setImmediate(resolve))
 }

@@ -91,3 +91,9 @@ export function promised(milliseconds: number): number {
   const [load = 0] = loadavg()
   return milliseconds * Math.max(1, load / availableParallelism())
 }
+
+/** Rows are kept with their time in milliseconds. */
+export async function laterMillisecond(): Promise<void> {
+  const startMs = Date.now()
+  while (Date.now() <= startMs) await new Promise((resolve) => setImmediate(resolve))
+}

@@ -1,0 +1,174 @@
+import { type ByteSink, type ByteSource, ProviderResponse } from '../core/byte-stream.js'
+import type { GatewayError } from '../core/errors.js'
+import { JsonTexts } from '../core/json-text.js'
+import { dataOf, framesOf, hasLine } from '../core/sse.js'
+import { isRecord } from '../core/validation-rules.js'
+
+/** The ids of a response, and of the items of its output. */
+export interface ResponseIds {
+  readonly responseId: string
+  readonly itemIds: readonly string[]
+}
+
+/** What is to be kept of an answer. */
+export interface AnswerToKeep extends ResponseIds {
+  /** JSON of the whole response; absent where its upstream keeps it. */
+  readonly text?: string
+}
+
+/** Called before the end of an answer reaches the caller, who may ask for the response from then on. Never rejects. */
+export type KeepResponse = (answer: AnswerToKeep) => Promise<void>
+
+/** An answer up to this size is held until its ids are known: one with pictures in it takes some megabytes. */
+export const KEPT_RESPONSE_BYTES = 8 * 1024 * 1024
+
+const isText = (value: unknown): value is string => typeof value === 'string'
+
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+
+/** Undefined for what is no response. */
+export function idsOf({ id, output }: Readonly<Record<string, unknown>>): ResponseIds | undefined {
+  if (!isText(id)) return undefined
+  return {
+    responseId: id,
+    itemIds: listOf(output)
+      .map((item) => (isRecord(item) ? item['id'] : undefined))
+      .filter(isText),
+  }
+}
+
+/** Events with the whole response, the last of a stream. */
+const LAST_EVENTS = ['completed', 'incomplete', 'failed'] as const
+export const LAST_EVENT_MARKS = LAST_EVENTS.map((name) => `event: response.${name}`)
+const LAST_LINES = LAST_EVENT_MARKS.map((mark) => Buffer.from(mark))
+
+const LOWER_E = 0x65
+/** Longer than the line of a last event, shorter than that of a delta. */
+const LONGEST_LAST_LINE = 30
+
+/** Whether a line is that of a last event. */
+export function isLastLine(bytes: Buffer, start: number, end: number): boolean {
+  if (bytes[start] !== LOWER_E || end - start > LONGEST_LAST_LINE) return false
+  const line = bytes.subarray(start, end)
+  return LAST_LINES.some((mark) => hasLine(line, mark))
+}
+
+/** Whether a frame is a last event, in whatever order its lines stand. */
+export const isLastEvent = (frame: Buffer): boolean => LAST_LINES.some((mark) => hasLine(frame, mark))
+
+/**
+ * Holds back what follows from where an answer's ids are found, until the response is kept: whoever has the end of it can refer to it. The
+ * source rests meanwhile, so that no more than what was on its way is held.
+ */
+export class HeldEnd implements ByteSource, ByteSink {
+  private sink!: ByteSink
+  private isFound = false
+  private isPaused = false
+  /** What waits for the response to be kept; undefined = nothing has to. */
+  private waiting: (() => void)[] | undefined
+
+  constructor(
+    private readonly source: ByteSource,
+    private readonly answerIn: (chunk: Buffer) => AnswerToKeep | undefined,
+    private readonly keep: KeepResponse,
+  ) {}
+
+  start(sink: ByteSink): void {
+    this.sink = sink
+    this.source.start(this)
+  }
+
+  pause(): void {
+    this.isPaused = true
+    this.source.pause()
+  }
+
+  resume(): void {
+    this.isPaused = false
+    if (this.waiting === undefined) this.source.resume()
+  }
+
+  /** Nobody reads what waits. */
+  cancel(): void {
+    this.waiting = undefined
+    this.source.cancel()
+  }
+
+  data(chunk: Buffer): void {
+    const answer = this.isFound ? undefined : this.answerIn(chunk)
+    if (answer !== undefined) this.hold(answer)
+    this.pass(() => {
+      this.sink.data(chunk)
+    })
+  }
+
+  end(): void {
+    this.pass(() => {
+      this.sink.end()
+    })
+  }
+
+  fail(error: GatewayError): void {
+    this.pass(() => {
+      this.sink.fail(error)
+    })
+  }
+
+  private pass(step: () => void): void {
+    if (this.waiting === undefined) step()
+    else this.waiting.push(step)
+  }
+
+  private hold(answer: AnswerToKeep): void {
+    this.isFound = true
+    this.waiting = []
+    this.source.pause()
+    void this.keep(answer).then(() => {
+      this.release()
+    })
+  }
+
+  /** The sink may cancel while it is given one of them. */
+  private release(): void {
+    for (let step = this.waiting?.shift(); step !== undefined; step = this.waiting?.shift()) step()
+    if (this.waiting === undefined) return
+    this.waiting = undefined
+    if (!this.isPaused) this.source.resume()
+  }
+}
+
+/** The answer of a translated model, which no upstream keeps: kept when it is over, before the caller has its end. */
+export async function keepingTranslated(
+  answer: ProviderResponse,
+  keep: KeepResponse | undefined,
+): Promise<ProviderResponse> {
+  if (keep === undefined) return answer
+  const { status, headers, body, usage, onFailure } = answer
+  if (!Buffer.isBuffer(body))
+    return new ProviderResponse(status, headers, new HeldEnd(body, lastAnswerIn, keep), usage, onFailure)
+  const found = answerOf(body)
+  if (found !== undefined) await keep(found)
+  return answer
+}
+
+const LF = 0x0a
+
+/** In frames as translations write them: the name of the event comes first. */
+function lastAnswerIn(frames: Buffer): AnswerToKeep | undefined {
+  for (const frame of framesOf(frames)) {
+    if (!isLastLine(frame, 0, frame.indexOf(LF))) continue
+    const response = new JsonTexts(Buffer.from(dataOf(frame) ?? '')).at('response')
+    return response && answerOf(Buffer.from(response.text.text))
+  }
+  return undefined
+}
+
+/** Nobody can go on with a response that failed: undefined, as for what is none. */
+function answerOf(bytes: Buffer): AnswerToKeep | undefined {
+  const text = bytes.toString()
+  const response: unknown = JSON.parse(text)
+  if (!isRecord(response) || (response['status'] !== 'completed' && response['status'] !== 'incomplete'))
+    return undefined
+  const ids = idsOf(response)
+  return ids && { ...ids, text }
+}
