@@ -81,7 +81,7 @@ export const callerOfKey = ({ id, models, limits, translation }: AccessKey, revo
   keyId: id,
   ...(models === undefined ? {} : { models }),
   ...(limits === undefined ? {} : { limits }),
-  ...(translation === undefined ? {} : { isStrict: translation === 'strict' }),
+  ...(translation === undefined ? {} : { isStrict: true }),
   ...(revocation === undefined ? {} : { revocation }),
 })
 

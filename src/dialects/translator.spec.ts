@@ -97,7 +97,11 @@ class Received implements ByteSink {
   }
 }
 
-const EVENTS = { 'content-type': 'text/event-stream; charset=utf-8', 'x-upstream': 'kept' }
+const EVENTS = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'retry-after': '1',
+  'anthropic-ratelimit-tokens-remaining': '1',
+}
 const usage = new RelayedUsage()
 
 const whole = (text: string): Promise<ProviderResponse> =>
@@ -147,7 +151,7 @@ describe('A translated request', () => {
 describe('A whole answer', () => {
   it("is in the client's dialect, with the usage of the upstream", async () => {
     const answer = await whole('{"SHOUT":"HELLO","TIMES":1e400}')
-    expect(String(answer.body)).toBe('{"model":"quiet","said":"hello","times":1e400}')
+    expect(answer.body).toEqual(Buffer.from('{"model":"quiet","said":"hello","times":1e400}'))
     expect(answer.headers['content-type']).toBe('application/json')
     expect(answer.usage).toBe(usage)
   })
@@ -202,7 +206,8 @@ describe('A translated stream', () => {
     expect(received.text).toBe('data: {"said":"ONE"}\n\n: keep-alive\n\ndata: {"said":"TWO"}\n\ndata: [DONE]\n\n')
     expect(received.outcome).toBe('ended')
     expect(response.usage).toBe(usage)
-    expect(response.headers).toMatchObject({ 'x-upstream': 'kept', 'cache-control': 'no-cache' })
+    expect(response.headers).toMatchObject({ 'retry-after': '1', 'cache-control': 'no-cache' })
+    expect(response.headers).not.toHaveProperty('anthropic-ratelimit-tokens-remaining')
   })
 
   it("that cannot be begun ends the upstream's work", async () => {

@@ -120,7 +120,7 @@ async function translatedWhole<UpstreamFields extends object>(
     : await collect(body, MAXIMUM_RESPONSE_BYTES, tooLarge).catch(failedWith(translation))
   if (!Buffer.isBuffer(body)) memory?.add(bytes.length)
   const answer = Buffer.from(translation.response(parsed(bytes), new JsonTexts(bytes)))
-  return new ProviderResponse(status, { ...headers, 'content-type': 'application/json' }, answer, usage)
+  return new ProviderResponse(status, { ...keptHeaders(headers), 'content-type': 'application/json' }, answer, usage)
 }
 
 function parsed(bytes: Buffer): Record<string, unknown> {
@@ -139,8 +139,14 @@ async function translatedStream<UpstreamFields extends object>(
 ): Promise<ProviderResponse> {
   if (Buffer.isBuffer(body)) throw malformedResponse('The upstream answered with an event stream that had ended.')
   const events = new TranslatedEvents(body, begun(translation, body), (error) => translatedError(translation, error))
-  return await eventResponse(status, headers, events, usage)
+  return await eventResponse(status, keptHeaders(headers), events, usage)
 }
+
+/** What means the same in every dialect. An upstream's own, such as what is left of its limits, are of its dialect and account. */
+const KEPT_HEADERS: ReadonlySet<string> = new Set(['cache-control', 'retry-after', 'retry-after-ms', 'x-should-retry'])
+
+const keptHeaders = (headers: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => KEPT_HEADERS.has(name)))
 
 /** An upstream whose stream cannot be translated is aborted. */
 function begun(translation: AnyTranslation, body: ByteSource): EventTranslation {

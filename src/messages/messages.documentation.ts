@@ -6,6 +6,7 @@ import { CountTokensRequestDto, MessagesRequestDto } from './messages.dto.js'
 const PARAMETERS: readonly ParameterDocumentation[] = [
   { in: 'header', name: 'anthropic-version', description: 'Travels on to the upstream', schema: TEXT },
   { in: 'header', name: 'anthropic-beta', description: 'Travels on to the upstream', schema: TEXT },
+  { in: 'header', name: 'anthropic-user-profile-id', description: 'Travels on to the upstream', schema: TEXT },
   { in: 'query', name: 'beta', description: 'With true, travels on to the upstream', schema: TEXT },
 ]
 

@@ -20,6 +20,7 @@ import { ESTIMATED_FIELDS } from '../limits/estimate-usage.js'
 export interface MessagesHeaders {
   readonly version?: string
   readonly beta?: string
+  readonly userProfileId?: string
   readonly betaQuery: boolean
 }
 
@@ -27,9 +28,11 @@ export const MessagesDialect = createParamDecorator((_data, context): MessagesHe
   const { headers, url } = context.switchToHttp().getRequest<Request>()
   const version = headers['anthropic-version']
   const beta = headers['anthropic-beta']
+  const userProfileId = headers['anthropic-user-profile-id']
   return {
     ...(version === undefined ? {} : { version: String(version) }),
     ...(beta === undefined ? {} : { beta: String(beta) }),
+    ...(userProfileId === undefined ? {} : { userProfileId: String(userProfileId) }),
     betaQuery: /[?&]beta=true(?:&|$)/.test(url),
   }
 })

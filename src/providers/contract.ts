@@ -84,6 +84,8 @@ export interface MessagesCall {
   readonly version?: string
   /** `anthropic-beta`, a comma-separated list. */
   readonly beta?: string
+  /** `anthropic-user-profile-id`: on whose behalf the request is made. */
+  readonly userProfileId?: string
   /** `?beta=true`, as beta clients send it. */
   readonly betaQuery: boolean
 }

@@ -51,9 +51,12 @@ const keptTurnOf = ({ body, resumed }: ResponsesQuestion): KeptTurn => ({
   pathOf: resumed?.pathOf,
 })
 
+/** Says which tokens are the gateway's own estimate. */
+const ESTIMATED = 'x-gateway-estimated'
+
 /** The answer to a question about tokens, counted by the gateway itself where `isEstimated`. */
 function counted(answer: object, isEstimated: boolean): ProviderResponse {
-  const headers = { 'content-type': 'application/json', ...(isEstimated ? { 'x-gateway-estimated': 'true' } : {}) }
+  const headers = { 'content-type': 'application/json', ...(isEstimated ? { [ESTIMATED]: 'true' } : {}) }
   return new ProviderResponse(200, headers, Buffer.from(JSON.stringify(answer)))
 }
 
@@ -81,13 +84,17 @@ export class MessagesOverChat implements MessagesProvider {
     private readonly setting: TranslationSetting,
   ) {}
 
-  create({ body, beta }: MessagesCall, context: AttemptContext): Promise<ProviderResponse> {
+  async create({ body, beta, userProfileId }: MessagesCall, context: AttemptContext): Promise<ProviderResponse> {
     const verdicts = verdictsOf({ client: 'messages', upstream: 'chat' }, context)
     // Names of features; what needs one of them stands in a field, and has a verdict of its own.
     if (beta !== undefined) verdicts.drop('anthropic-beta')
-    return translated(messagesOverChat(body, targetOf(this.setting, context), verdicts), context.memory, (request) =>
-      this.chat.respond(request, context),
-    )
+    if (userProfileId !== undefined)
+      verdicts.refuse('anthropic-user-profile-id', 'Leave the header out: the upstream knows no such profile.')
+    const translation = messagesOverChat(body, targetOf(this.setting, context), verdicts)
+    const answer = await translated(translation, context.memory, (request) => this.chat.respond(request, context))
+    // The tokens of the request stand in the first event, and the upstream tells them with the last.
+    if (body.fields.stream === true) answer.headers[ESTIMATED] = 'message_start.usage'
+    return answer
   }
 
   /** The chat API counts nothing by itself; the Responses API of the same upstream may. */

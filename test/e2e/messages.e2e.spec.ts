@@ -203,6 +203,11 @@ describe('messages', () => {
       expect(lab.simulator.lastRequest?.headers['anthropic-version']).toBe(version)
     })
 
+    it('names the user on whose behalf it is made to the upstream', async () => {
+      await send(messageText('Hello'), { headers: { 'anthropic-user-profile-id': 'uprof_1' } })
+      expect(lab.simulator.lastRequest?.headers['anthropic-user-profile-id']).toBe('uprof_1')
+    })
+
     it('relays beta features of token counting and drops every other query', async () => {
       const body = '{"model":"claude-sonnet-4-6","messages":[{"role":"user","content":"Hi"}]}'
       await send(body, { path: `${COUNT_TOKENS}?beta=true&api_key=canary`, headers: { 'anthropic-beta': 'a-1,b-2' } })

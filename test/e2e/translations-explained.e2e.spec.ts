@@ -197,6 +197,26 @@ describe('A field that the other dialect lacks', () => {
   })
 })
 
+describe('Messages over chat', () => {
+  const pair = PAIRS[1]
+  if (pair === undefined) throw new Error('no such pair')
+
+  it('say that the tokens of the first event are an estimate', async () => {
+    const answer = await ask(pair, pair.body('Hello', { stream: true }))
+    expect(answer.headers['x-gateway-estimated']).toBe('message_start.usage')
+  })
+
+  it('show nothing of what is left of the limits of the account', async () => {
+    const { headers } = await ask(pair, pair.body('Hello'))
+    expect(Object.keys(headers).filter((name) => name.includes('ratelimit') || name.startsWith('openai'))).toEqual([])
+  })
+
+  it('are not asked for another user of the upstream', async () => {
+    const answer = await ask(pair, pair.body('Hello'), { 'anthropic-user-profile-id': 'uprof_1' })
+    expect([answer.status, answer.text]).toEqual([400, expect.stringContaining("'anthropic-user-profile-id'")])
+  })
+})
+
 describe('Tokens that nobody has to be paid for', () => {
   it.each([
     [

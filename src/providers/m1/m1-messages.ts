@@ -242,6 +242,7 @@ function requestHeaders(messages: MessagesCall, { credentials }: AttemptContext)
   const headers = ['x-api-key', credentials, 'anthropic-version', messages.version ?? DEFAULT_VERSION]
   headers.push('content-type', 'application/json', 'accept', 'application/json')
   if (messages.beta !== undefined) headers.push('anthropic-beta', messages.beta)
+  if (messages.userProfileId !== undefined) headers.push('anthropic-user-profile-id', messages.userProfileId)
   return headers
 }
 
