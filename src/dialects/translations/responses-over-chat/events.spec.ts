@@ -139,6 +139,17 @@ describe('The events of a chat upstream as those of a response', () => {
       encrypted_content: sealed('{"reasoning":"hm"}'),
     })
     expect(comparable(await accumulated(events))).toEqual(comparable(lastResponse(events)))
+    const again = translate({ include: ['reasoning.encrypted_content'] }).events([
+      chunk({ reasoning: 'one' }),
+      chunk({ content: 'a' }),
+      chunk({ reasoning: 'two' }),
+      end(),
+    ])
+    expect(lastResponse(again).output).toMatchObject([
+      { encrypted_content: sealed('{"reasoning":"one"}') },
+      {},
+      { encrypted_content: sealed('{"reasoning":"two"}') },
+    ])
     const silent = translate().events(chunks)
     expect(typesOf(silent).slice(2, 5)).toEqual(['output_item.added', 'output_item.done', 'output_item.added'])
     expect(lastResponse(silent).output[0]).toMatchObject({ type: 'reasoning', summary: [] })
@@ -219,6 +230,7 @@ describe('The events of a chat upstream as those of a response', () => {
         ['f', '{"b":2}'],
       ],
     ],
+    ['another id for a further piece', [begun(0, '{"a":'), piece(0, '1}', { id: 'other' })], [['weather', '{"a":1}']]],
     ['a head that is said again', [begun(0, '{"a":'), begun(0, '1}', 'other')], [['weather', '{"a":1}']]],
     [
       'no arguments',
@@ -406,6 +418,15 @@ describe('The events of a chat upstream as those of a response', () => {
     expect(thrownBy(() => events.event(bad as Record<string, unknown>)).kind).toBe('upstream_failed')
   })
 
+  it('hold nothing of what has been written', () => {
+    const long = `"${'a'.repeat(200 * 1024)}"}`
+    const chunks = [0, 2].map((index) =>
+      calls(begun(index, '{"a":'), begun(index + 1, `{"b":${long}`), piece(index, long)),
+    )
+    const events = translate().events([...chunks, chunk({ content: 'a' }), end('tool_calls')])
+    expect(lastResponse(events).output).toHaveLength(5)
+  })
+
   it('fail where a call never gets a name', () => {
     expect(thrownBy(() => translate().events([calls(piece(0, '{}', { id: 'a' })), end('tool_calls')])).kind).toBe(
       'upstream_failed',
@@ -491,7 +512,7 @@ describe('Events and a whole answer', () => {
           expect(comparable(await accumulated(events))).toEqual(comparable(whole))
         },
       ),
-      { numRuns: 300 },
+      { numRuns: 100 },
     )
   })
 })

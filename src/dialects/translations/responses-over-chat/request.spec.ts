@@ -349,6 +349,9 @@ describe('Its conversation', () => {
       { role: 'tool', tool_call_id: 'call_1', content: 'warm' },
     ]
     expect(messagesOf(input, { facts })).toEqual(expected('thought'))
+    // Of turns before the user spoke they are not wanted, even if those called tools.
+    const earlier = [thought, CALL, OUTPUT, user('Weather?')]
+    expect(JSON.stringify(messagesOf(earlier, { facts }))).not.toContain('thought')
     const foreign = [{ ...thought, encrypted_content: 'gAAAA' }, ...input.slice(4)]
     expect(messagesOf(foreign, { facts })).toEqual(expected('summed up').slice(2))
     const blocks = [{ ...thought, encrypted_content: sealed('[{"type":"thinking"}]') }, ...input.slice(4)]

@@ -4,6 +4,7 @@ import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { TranslationTarget } from '../../translator.js'
 import type { ResponseEnvelope } from '../responses/envelope.js'
 import type { ReasoningWishes } from '../responses/request-draft.js'
+import { parsedOr } from '../responses/shapes.js'
 import { type AnswerEntry, wholeResponse } from '../responses/whole-response.js'
 import { type AnswerEnd, endOfMessage } from '../stop-reasons.js'
 import { figuresOfMessages } from '../usage.js'
@@ -58,13 +59,9 @@ export class ThoughtsBeforeCalls {
 
 /** The text that a custom tool is called with; all of it, where the model did not keep to the form. */
 export function customInput(json: string): string {
-  try {
-    const value: unknown = JSON.parse(json)
-    if (isRecord(value) && typeof value['input'] === 'string' && Object.keys(value).length === 1) return value['input']
-  } catch {
-    // Cut, or no JSON at all.
-  }
-  return json
+  const value = parsedOr(json)
+  const isText = isRecord(value) && typeof value['input'] === 'string' && Object.keys(value).length === 1
+  return isText ? String(value['input']) : json
 }
 
 /** A message as a response; `texts` is the same with numbers as they came. Throws `upstream_failed`. */

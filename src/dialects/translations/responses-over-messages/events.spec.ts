@@ -145,8 +145,14 @@ describe('The events of a messages upstream as those of a response', () => {
       signatureDelta(2, 'only'),
       stop(2),
       ...saying(3, 'a'),
+      begun(4, { type: 'redacted_thinking', data: 'e' }),
+      stop(4),
+      ...saying(5, 'b'),
       end(),
     ])
+    expect(lastResponse(events).output[2]).toMatchObject({
+      encrypted_content: sealed(JSON.stringify([{ type: 'redacted_thinking', data: 'e' }])),
+    })
     expect(typesOf(events).slice(2, 5)).toEqual(['output_item.added', 'output_item.done', 'output_item.added'])
     const blocks = [
       { type: 'thinking', thinking: 'hm', signature: 's' },
@@ -419,7 +425,7 @@ describe('Events and a whole answer', () => {
           expect(sent.flatMap((message) => message.content).filter(isThought)).toEqual(content.filter(isThought))
         },
       ),
-      { numRuns: 300 },
+      { numRuns: 100 },
     )
   })
 })

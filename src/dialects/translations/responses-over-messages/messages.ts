@@ -10,6 +10,7 @@ import {
   type Turn,
 } from '../responses/conversation.js'
 import type { RequestDraft } from '../responses/request-draft.js'
+import { parsedOr } from '../responses/shapes.js'
 import { messagesToolId } from '../tool-ids.js'
 import { type Block, BlockMaker, type PlacedBlock } from './blocks.js'
 import { blocksIn, isThinkingType, openedBlocks } from './thinking-blocks.js'
@@ -137,7 +138,7 @@ export class MessagesConversation {
   /** As it was spelled, numbers and all. */
   private inputOf(text: string, path: string): unknown {
     if (text.trim() === '') return {}
-    if (isObjectText(text)) return new JsonText(text)
+    if (isRecord(parsedOr(text))) return new JsonText(text)
     this.draft.verdicts.approximate(`${path}.arguments`)
     return { arguments: text }
   }
@@ -165,13 +166,5 @@ export class MessagesConversation {
   private pad(path: string, place: 'unshift' | 'push'): void {
     this.draft.verdicts.approximate(path)
     this.messages[place]({ role: 'user', path, blocks: [{ block: { type: 'text', text: PLACEHOLDER }, path }] })
-  }
-}
-
-function isObjectText(text: string): boolean {
-  try {
-    return isRecord(JSON.parse(text))
-  } catch {
-    return false
   }
 }

@@ -1,5 +1,6 @@
 import { isRecord } from '../../../core/validation-rules.js'
 import type { Seals } from '../../translator.js'
+import { parsedOr } from '../responses/shapes.js'
 import type { Block } from './blocks.js'
 
 /** JSON text of thinking blocks: what a reasoning item seals, and what is remembered before a call. */
@@ -7,9 +8,7 @@ export const blocksText = (blocks: readonly Block[]): string => JSON.stringify(b
 
 /** undefined for what is no list of such blocks, as another upstream's thoughts. */
 export function blocksIn(text: string | undefined): readonly Block[] | undefined {
-  if (text === undefined) return undefined
-  // Nothing but JSON is sealed or remembered.
-  const value: unknown = JSON.parse(text)
+  const value = parsedOr(text)
   if (!Array.isArray(value)) return undefined
   const blocks = value.map(thinkingBlock)
   return blocks.every((block) => block !== undefined) ? blocks : undefined

@@ -4,8 +4,7 @@ import type { TranslationTarget } from '../../translator.js'
 import type { AnswerEnd } from '../stop-reasons.js'
 import type { TokenFigures } from '../usage.js'
 import { END_STATES, type ResponseEnvelope, type ResponseState } from './envelope.js'
-import { EventFrames } from './event-frames.js'
-import { type ItemPlace, OpenCall, OpenMessage, OpenReasoning } from './open-items.js'
+import { EventFrames, type ItemPlace, OpenCall, OpenMessage, OpenReasoning } from './open-items.js'
 import type { CalledTool } from './output-items.js'
 
 /** The last event holds all that was written. */

@@ -35,3 +35,12 @@ export const missingAt = (path: string): GatewayError => invalid(missing(path))
 export function dropUnknown(value: JsonObject, known: ReadonlySet<string>, path: string, verdicts: Verdicts): void {
   for (const name in value) if (!known.has(name) && value[name] != null) verdicts.drop(`${path}.${name}`)
 }
+
+/** What JSON text says, of a model or of what a client keeps for the gateway; undefined where it is none. */
+export function parsedOr(text: string | undefined): unknown {
+  try {
+    return text === undefined ? undefined : JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
