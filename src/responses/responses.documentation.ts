@@ -1,9 +1,17 @@
 import { schemaOf } from '../core/dto.js'
 import type { ParameterDocumentation, RouteDocumentation } from '../core/endpoint.js'
-import { answer, described, eventsOf, listOf, nullable, type Schema, TEXT } from '../core/json-schema.js'
+import {
+  answer,
+  constant,
+  COUNT,
+  described,
+  eventsOf,
+  listOf,
+  nullable,
+  type Schema,
+  TEXT,
+} from '../core/json-schema.js'
 import { ResponsesRequestDto } from './responses.dto.js'
-
-const COUNT = { type: 'integer', minimum: 0 } as const satisfies Schema
 
 const REQUEST = {
   'application/json': schemaOf(ResponsesRequestDto, 'ResponseRequest', 'What is asked, and how it is answered'),
@@ -21,9 +29,15 @@ const OUTPUT_ITEM = answer('ResponseOutputItem', 'A part of the answer', {
   'status?': nullable(described('in_progress, completed or incomplete')),
 })
 
+const ITEM = answer('ResponseItem', 'An item that was asked, as the upstream keeps it', {
+  type: described('message, function_call_output, reasoning …'),
+  'id?': nullable(described('Of the item')),
+  'status?': nullable(described('in_progress, completed or incomplete')),
+})
+
 const RESPONSE = answer('Response', 'An answer with what it was asked for', {
   id: described('Of the response'),
-  object: { ...TEXT, const: 'response', description: 'What it is' },
+  object: constant('response'),
   created_at: { type: 'number', description: 'Unix seconds' },
   status: described('completed, incomplete, failed, in_progress'),
   model: described('That answered'),
@@ -75,7 +89,7 @@ export const INPUT_TOKENS_DOCUMENTATION: RouteDocumentation = {
     description: 'The number of tokens',
     content: {
       'application/json': answer('ResponseInputTokens', 'Tokens of a request', {
-        object: { ...TEXT, const: 'response.input_tokens', description: 'What it is' },
+        object: constant('response.input_tokens'),
         input_tokens: { ...COUNT, description: 'Of the request' },
       }),
     },
@@ -110,8 +124,8 @@ export const INPUT_ITEMS_DOCUMENTATION: RouteDocumentation = {
     description: 'A page of items',
     content: {
       'application/json': answer('ResponseInputItems', 'A page of items', {
-        object: { ...TEXT, const: 'list', description: 'What it is' },
-        data: listOf({ type: 'object', additionalProperties: true }, 'Items'),
+        object: constant('list'),
+        data: listOf(ITEM, 'Items'),
         'first_id?': nullable(described('Of the first item')),
         'last_id?': nullable(described('Of the last item')),
         'has_more?': { type: 'boolean', description: 'Whether another page follows' },

@@ -2,7 +2,6 @@ import { AlsoReads, Field } from '../core/dto.js'
 import { GatewayError } from '../core/errors.js'
 import {
   anyOf,
-  anyRecord,
   anything,
   decimal,
   flag,
@@ -40,6 +39,12 @@ const reasoning = named(
   'How much the model thinks, and whether it says so',
   record({ effort: optional(text()), summary: optional(text()) }),
 )
+
+const form = named('ResponseText', 'Form of the text', record({}))
+
+const truncation = named('ResponseTruncation', 'What is left out of a long conversation', oneOf(['auto', 'disabled']))
+
+const metadata = named('ResponseMetadata', 'Names and values of the caller', record({}))
 
 /** Fields of the Responses API that can be judged without knowing the model; all others are relayed unchanged. */
 @AlsoReads(...REASONING_FIELDS)
@@ -80,13 +85,13 @@ export class ResponsesRequestDto implements ResponsesFields {
   @Field(optional(reasoning), { description: 'How much the model thinks' })
   readonly reasoning?: Readonly<Record<string, unknown>> | null
 
-  @Field(optional(anyRecord), { description: 'Form of the text: format, verbosity' })
+  @Field(optional(form), { description: 'Form of the text: format, verbosity' })
   readonly text?: Readonly<Record<string, unknown>> | null
 
-  @Field(optional(oneOf(['auto', 'disabled'])), { description: 'What happens when the conversation is too long' })
+  @Field(optional(truncation), { description: 'What happens when the conversation is too long' })
   readonly truncation?: string | null
 
-  @Field(optional(anyRecord), { description: 'The caller’s own names and values' })
+  @Field(optional(metadata), { description: 'The caller’s own names and values' })
   readonly metadata?: Readonly<Record<string, unknown>> | null
 
   @Field(optional(flag), { description: 'Only false: responses that go on without a connection are not served' })

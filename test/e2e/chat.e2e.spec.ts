@@ -636,7 +636,7 @@ describe('models', () => {
     it('says what each can do, and what there is to choose', async () => {
       const { data } = await list(TEST_KEY)
       const detailsOf = (id: string): unknown => data.find((model) => model.id === id)?.x_gateway
-      expect(detailsOf('gpt-4o')).toEqual({ class: 'chat', capabilities: ['chat'] })
+      expect(detailsOf('gpt-4o')).toEqual({ class: 'chat', capabilities: ['chat', 'responses'] })
       expect(detailsOf('tts-1')).toEqual({
         class: 'tts',
         capabilities: ['speech'],
