@@ -6,10 +6,13 @@ import { ProviderResponse } from '../core/byte-stream.js'
 import { GatewayError } from '../core/errors.js'
 import { JsonBody } from '../core/json-body.js'
 import type { RequestContext } from '../core/request-context.js'
-import type { ResponsesCall } from '../dialects/openai-responses.js'
+import type { MemoryLease } from '../core/quota.js'
+import type { AnswerToKeep } from '../dialects/kept-answers.js'
+import type { ResponsesCall, ResponsesFields, ResponsesQuestion } from '../dialects/openai-responses.js'
 import { createLogging } from '../observability/logger.js'
 import type { AttemptContext, KeptResponsesProvider, RoutedProviderOf } from '../providers/contract.js'
 import { type AttemptPolicy, type PinnedRoute, ProviderRouter, type Route } from '../routing/router.js'
+import type { KeptItem } from './kept-responses.js'
 import { ResponseKeeper } from './response-keeper.js'
 import { type PinnedResponse, ResponsePins } from './response-pins.js'
 import { ResponseReferences } from './response-references.js'
@@ -57,6 +60,8 @@ class StandInChannel implements PinnedRoute<KeptResponsesProvider>, KeptResponse
   readonly options = {}
   readonly policies: AttemptPolicy[] = []
   readonly asked: string[] = []
+  readonly questions: ResponsesQuestion[] = []
+  answerToKeep: AnswerToKeep = { responseId: 'resp_new', itemIds: ['msg_new'] }
 
   constructor(readonly channelId: string) {}
 
@@ -69,12 +74,16 @@ class StandInChannel implements PinnedRoute<KeptResponsesProvider>, KeptResponse
     return run(this, { ...attemptOf(call, this.channelId), channelId: this.channelId } as AttemptContext)
   }
 
-  async create({ keep }: ResponsesCall): Promise<ProviderResponse> {
-    await keep?.({ responseId: 'resp_new', itemIds: ['msg_new'] })
+  async create(call: ResponsesCall): Promise<ProviderResponse> {
+    this.questions.push({ body: call.body, resumed: call.resumed })
+    await call.keep?.(this.answerToKeep)
     return this.answer('create')
   }
 
-  countInputTokens = (): Promise<ProviderResponse> => Promise.resolve(this.answer('count'))
+  countInputTokens = (question: ResponsesQuestion): Promise<ProviderResponse> => {
+    this.questions.push(question)
+    return Promise.resolve(this.answer('count'))
+  }
   read = (): Promise<ProviderResponse> => Promise.resolve(this.answer('read'))
   inputItems = (): Promise<ProviderResponse> => Promise.resolve(this.answer('items'))
   delete = (): Promise<ProviderResponse> => Promise.resolve(this.answer('delete'))
@@ -269,5 +278,180 @@ describe('A request that refers to what is kept', () => {
     const { create, pins } = lab()
     await create({ input: Array.from({ length: 1000 }, () => ({ type: 'item_reference', id: 'msg_2' })) })
     expect(pins.asked).toEqual([['msg_2']])
+  })
+})
+
+describe('A request that goes on with what the gateway keeps', () => {
+  const EARLIER = [
+    { id: 'msg_in', type: 'message', role: 'user', content: 'First' },
+    { id: 'rs_out', type: 'reasoning', summary: [], encrypted_content: 'sealed' },
+    { id: 'msg_out', type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Answer' }] },
+  ] as const
+  const [GIVEN, THOUGHT, SAID] = EARLIER
+  const SAID_NATIVELY = { type: SAID.type, role: SAID.role, content: SAID.content }
+  const SECOND = { type: 'message', role: 'user', content: 'Second' }
+
+  /** A lab in which the gateway keeps `resp_own`. */
+  async function keptLab() {
+    const made = lab()
+    const kept = (item: { readonly id: string }, isMade: boolean): KeptItem => ({
+      id: item.id,
+      text: JSON.stringify(item),
+      isMade,
+    })
+    await made.kept.keep({
+      ownerId: 'team-a',
+      id: 'resp_own',
+      previousId: undefined,
+      input: [kept(GIVEN, false)],
+      output: [kept(THOUGHT, true), kept(SAID, true)],
+      response: '{"id":"resp_own","output":[],"n":1.0}',
+    })
+    const questions = made.first.questions
+    return { ...made, question: () => questions.at(-1) as ResponsesQuestion }
+  }
+
+  const inputOf = (body: JsonBody<ResponsesFields> | undefined): unknown =>
+    (JSON.parse(String(body?.bytes)) as { input: unknown }).input
+
+  it('is the whole conversation, without what an upstream could not read of another', async () => {
+    const { create, question, router } = await keptLab()
+    await create({ input: 'Second', previous_response_id: 'resp_own', temperature: 1 })
+    const { body, resumed } = question()
+    expect(inputOf(body)).toEqual([GIVEN, SAID_NATIVELY, SECOND])
+    expect(inputOf(resumed?.body)).toEqual([...EARLIER, SECOND])
+    expect(resumed?.body.fields).toMatchObject({
+      previous_response_id: null,
+      input: [...EARLIER, SECOND],
+      temperature: 1,
+    })
+    expect(body.bytes.toString()).not.toContain('previous_response_id')
+    expect(resumed?.previousResponseId).toBe('resp_own')
+    expect([0, 2, 3].map((index) => resumed?.pathOf(index))).toEqual([
+      'previous_response_id',
+      'previous_response_id',
+      'input',
+    ])
+    // Any channel may have it.
+    expect(router.named).toEqual([undefined])
+  })
+
+  it('is counted as a whole', async () => {
+    const { count, question } = await keptLab()
+    await count({ input: [SECOND], previous_response_id: 'resp_own' })
+    expect(inputOf(question().body)).toEqual([GIVEN, SAID_NATIVELY, SECOND])
+    expect(question().resumed?.pathOf(3)).toBe('input[0]')
+  })
+
+  it.each([
+    ['a reference', { type: 'item_reference', id: 'msg_out' }, [SAID_NATIVELY, SECOND], [SAID, SECOND]],
+    ['a reference without a type', { id: 'msg_in' }, [GIVEN, SECOND], [GIVEN, SECOND]],
+    ['reasoning that is not sealed', { type: 'reasoning', id: 'rs_out', summary: [] }, [SECOND], [THOUGHT, SECOND]],
+  ])('has the items that it refers to: %s', async (_what, reference, natively, translated) => {
+    const { create, question } = await keptLab()
+    await create({ input: [reference, SECOND] })
+    expect(inputOf(question().body)).toEqual(natively)
+    expect(inputOf(question().resumed?.body)).toEqual(translated)
+    expect(question().resumed?.previousResponseId).toBeUndefined()
+    expect(question().resumed?.pathOf(1)).toBe('input[1]')
+  })
+
+  it.each([
+    [
+      'with an unknown item',
+      { input: [{ id: 'msg_unknown' }], previous_response_id: 'resp_own' },
+      'not_found',
+      'input',
+    ],
+    [
+      'with an item of an upstream',
+      { input: [{ id: 'msg_2' }], previous_response_id: 'resp_own' },
+      'invalid_request',
+      'input',
+    ],
+    [
+      'an item, behind a response of an upstream',
+      { input: [{ id: 'msg_out' }], previous_response_id: 'resp_2' },
+      'invalid_request',
+      'input',
+    ],
+    [
+      'more than a body may be',
+      { input: 'a'.repeat(11 * 1024 * 1024), previous_response_id: 'resp_own' },
+      'invalid_request',
+      'previous_response_id',
+    ],
+    [
+      'more values than a body may have',
+      { input: [{ ...SECOND, x: Array(65_522).fill(1) }], previous_response_id: 'resp_own' },
+      'invalid_request',
+      'previous_response_id',
+    ],
+    [
+      'one item again and again',
+      { input: Array(40).fill({ id: 'msg_large' }) },
+      'invalid_request',
+      'previous_response_id',
+    ],
+  ])('is refused: %s', async (_what, more, kind, param) => {
+    const { create, kept } = await keptLab()
+    const large = { id: 'msg_large', text: JSON.stringify({ ...GIVEN, content: 'a'.repeat(300_000) }), isMade: false }
+    await kept.keep({
+      ownerId: 'team-a',
+      id: 'resp_large',
+      previousId: undefined,
+      input: [large],
+      output: [],
+      response: '{}',
+    })
+    await expect(create(more)).rejects.toMatchObject({ kind, details: { param } })
+  })
+
+  it('is refused where there is no room in memory', async () => {
+    const { create, call } = await keptLab()
+    call.memory = { take: () => false } as unknown as MemoryLease
+    await expect(create({ previous_response_id: 'resp_own' })).rejects.toMatchObject({ kind: 'overloaded' })
+  })
+
+  it('is kept with what it adds, and with the response before it', async () => {
+    const { create, first, kept, pins } = await keptLab()
+    first.answerToKeep = {
+      responseId: 'resp_next',
+      itemIds: ['msg_next'],
+      text: '{"id":"resp_next","output":[{"id":"msg_next","n":1.0}],"status":"completed"}',
+    }
+    await create({ input: [{ id: 'msg_out' }, SECOND], previous_response_id: 'resp_own' })
+    expect(pins.kept).toEqual([])
+    expect(kept.kept.at(-1)).toMatchObject({
+      ownerId: 'team-a',
+      id: 'resp_next',
+      previousId: 'resp_own',
+      input: [
+        { id: 'msg_out', isMade: true },
+        { text: JSON.stringify(SECOND), isMade: false },
+      ],
+      output: [{ id: 'msg_next', text: '{"id":"msg_next","n":1.0}', isMade: true }],
+      response: '{"id":"resp_next","output":[],"status":"completed"}',
+    })
+  })
+
+  it('is not kept where it is too large, or the store fails: both are lines in the log', async () => {
+    const { create, first, kept, log } = await keptLab()
+    const text = JSON.stringify({ id: 'resp_next', output: [{ id: 'msg_next', text: 'ä'.repeat(4 * 1024 * 1024) }] })
+    first.answerToKeep = { responseId: 'resp_next', itemIds: [], text }
+    expect((await create()).body).toEqual(Buffer.from('create'))
+    first.answerToKeep = { responseId: 'resp_next', itemIds: [], text: '{"id":"resp_next","output":[]}' }
+    kept.failure = STORE_AWAY
+    expect((await create()).body).toEqual(Buffer.from('create'))
+    expect(kept.kept).toHaveLength(1)
+    expect(log().map(({ msg }) => msg)).toEqual(['a response was too large to be kept', 'a response could not be kept'])
+  })
+
+  it('is refused while the store is away', async () => {
+    const { create, service, kept, call } = await keptLab()
+    kept.failure = STORE_AWAY
+    await expect(create({ previous_response_id: 'resp_own' })).rejects.toBe(STORE_AWAY)
+    await expect(service.find({ id: 'resp_own', query: '' }, call)).rejects.toBe(STORE_AWAY)
+    await expect(service.delete({ id: 'resp_own', query: '' }, call)).rejects.toBe(STORE_AWAY)
   })
 })
