@@ -9,7 +9,7 @@ export const DESCRIPTION =
 /** In the order of the document. */
 export const TAGS = [
   { name: 'chat', description: 'Chat completions' },
-  { name: 'responses', description: 'The Responses API, and what upstreams keep of it' },
+  { name: 'responses', description: 'The Responses API, and what is kept of it' },
   { name: 'messages', description: 'Messages-style chat' },
   { name: 'embeddings', description: 'Vectors of texts' },
   { name: 'audio', description: 'Speech, transcription and translation' },

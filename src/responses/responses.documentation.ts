@@ -70,7 +70,7 @@ export const CREATE_DOCUMENTATION: RouteDocumentation = {
   tag: 'responses',
   summary: 'A response: text, tools, reasoning',
   description:
-    'Answers as the Responses API does, with events if stream is true. What the upstream keeps belongs to the key that asked.',
+    'Answers as the Responses API does, with events if stream is true. What is kept belongs to the key that asked.',
   body: REQUEST,
   answer: {
     description: 'A response, or its events with stream true',
@@ -101,7 +101,8 @@ export const FIND_DOCUMENTATION: RouteDocumentation = {
   operationId: 'getResponse',
   tag: 'responses',
   summary: 'A kept response',
-  description: 'As its upstream shows it. Only the key that asked for it can read it.',
+  description:
+    'As its upstream shows it, or as it was answered by a translated model. Only the key that asked for it can read it.',
   parameters: [ID, INCLUDE],
   answer: { description: 'The response', content: { 'application/json': RESPONSE } },
   errors: ['not_found', 'overloaded', 'upstream_failed', 'upstream_timeout'],
@@ -139,7 +140,7 @@ export const DELETE_DOCUMENTATION: RouteDocumentation = {
   operationId: 'deleteResponse',
   tag: 'responses',
   summary: 'Deletes a kept response',
-  description: 'At its upstream, and what the gateway knows of it.',
+  description: 'At its upstream, and what the gateway keeps of it.',
   parameters: [ID],
   answer: {
     description: 'It is deleted',

@@ -22,7 +22,7 @@ const nonBlank = text({ allowBlank: false })
 /** Only what cannot be right is refused here; kinds of items and what they hold are the upstream's business. */
 const item = named(
   'ResponseInputItem',
-  'A message, a call of a tool, its answer, reasoning, or a reference to an item that the upstream keeps',
+  'A message, a call of a tool, its answer, reasoning, or a reference to an item that is kept',
   record({
     type: optional(text()),
     id: optional(text()),
@@ -61,7 +61,7 @@ export class ResponsesRequestDto implements ResponsesFields {
   @Field(optional(flag), { default: false, description: 'Events instead of one answer' })
   readonly stream?: boolean | null
 
-  @Field(optional(flag), { default: true, description: 'Whether the upstream keeps the response, for 30 days' })
+  @Field(optional(flag), { default: true, description: 'Whether the response is kept, for 30 days' })
   readonly store?: boolean | null
 
   @Field(optional(nonBlank), { description: 'A kept response of the same key, whose conversation goes on' })
