@@ -28,9 +28,10 @@ const someKey = (given: Partial<NewIssuedKey> = {}): NewIssuedKey => {
 const KEY_FIELDS = {
   models: ['gpt-*', 'ü"\'; drop table api_key; --'],
   limits: { requestsPerMinute: 5, concurrency: 1 },
+  translation: 'strict',
   note: "team b's \\ key 🔑",
   expiresAtMs: 1_900_000_000_123,
-}
+} as const
 
 const entry = (given: Partial<AuditEntry> = {}): AuditEntry => ({
   atMs: 1_800_000_000_000,
@@ -96,8 +97,10 @@ export function describeKeyRepository(name: string, repositories: () => KeyRepos
         createdAtMs: created?.createdAtMs,
         updatedAtMs: changed?.updatedAtMs,
       })
-      const bare = await keys.change(key.id, { models: null, limits: null, expiresAtMs: null })
-      expect(Object.keys(bare ?? {})).not.toEqual(expect.arrayContaining(['models', 'limits', 'note', 'expiresAtMs']))
+      const bare = await keys.change(key.id, { models: null, limits: null, translation: null, expiresAtMs: null })
+      expect(Object.keys(bare ?? {})).not.toEqual(
+        expect.arrayContaining(['models', 'limits', 'translation', 'note', 'expiresAtMs']),
+      )
       expect(await keys.change('unknown', { note: 'x' })).toBeUndefined()
     })
 
@@ -144,6 +147,7 @@ export function describeKeyRepository(name: string, repositories: () => KeyRepos
         sha256: one.sha256,
         models: KEY_FIELDS.models,
         limits: KEY_FIELDS.limits,
+        translation: KEY_FIELDS.translation,
         isRevoked: false,
         expiresAtMs: KEY_FIELDS.expiresAtMs,
         updatedAtMs: expect.any(Number),

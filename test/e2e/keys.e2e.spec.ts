@@ -45,6 +45,7 @@ describe('keys', () => {
         id: 'team-b',
         models: ['gpt-4o-*'],
         limits: { requestsPerMinute: 100 },
+        translation: 'strict',
         note: 'for team b',
         expires_at: Date.now() + DAY_MS,
       })
@@ -58,6 +59,7 @@ describe('keys', () => {
         state: 'active',
         models: ['gpt-4o-*'],
         limits: { requestsPerMinute: 100 },
+        translation: 'strict',
         note: 'for team b',
         created_at: expect.any(Number),
         updated_at: expect.any(Number),
@@ -68,8 +70,13 @@ describe('keys', () => {
       expect((await say(String(key))).choices).toHaveLength(1)
       expect(await statusOf(say(String(key), 'tts-1'))).toBe(403)
 
-      const changed = await admin.call('PATCH', '/keys/team-b', { models: ['tts-*'], note: null })
-      expect(changed.json).toMatchObject({ models: ['tts-*'], note: null, limits: { requestsPerMinute: 100 } })
+      const changed = await admin.call('PATCH', '/keys/team-b', { models: ['tts-*'], translation: null, note: null })
+      expect(changed.json).toMatchObject({
+        models: ['tts-*'],
+        translation: null,
+        note: null,
+        limits: { requestsPerMinute: 100 },
+      })
       expect(await statusOf(say(String(key)))).toBe(403)
       await admin.call('PATCH', '/keys/team-b', { models: null })
       expect(await statusOf(say(String(key)))).toBe(200)
@@ -157,6 +164,7 @@ describe('keys', () => {
       [{ limits: { tokensPerMinute: 1.5 } }, 'limits.tokensPerMinute', 'invalid_type', /an integer/],
       [{ limits: { realtimeSessions: null } }, 'limits.realtimeSessions', 'invalid_type', /an integer/],
       [{ note: 5 }, 'note', 'invalid_type', /a string/],
+      [{ translation: 'loose' }, 'translation', 'invalid_value', /strict/],
       [{ note: 'n'.repeat(501) }, 'note', 'string_above_max_length', /500/],
       [{ note: 'a\u0000b' }, 'note', 'invalid_value', /control characters/],
       [{ expires_at: '2030-01-01' }, 'expires_at', 'invalid_type', /an integer/],
