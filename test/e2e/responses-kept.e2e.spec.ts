@@ -294,6 +294,26 @@ describe('responses of translated models', () => {
     expect(lastRequest(lab.p1).body.toString()).toContain('"output":"{\\"t\\":1.0}"')
   })
 
+  it('give a model its own thoughts back, and those to no other', async () => {
+    const thinking = { reasoning: { effort: 'high', summary: 'auto' }, tools: [TOOL] }
+    const asked = { model: MESSAGES_MODEL, input: 'What is the weather in Paris? #tool', ...thinking }
+    const called = await created(lab.gateway, asked)
+    const output = called['output'] as readonly Json[]
+    const call = output.find(({ type }) => type === 'function_call')
+    expect(output.map(({ type }) => type)).toEqual(expect.arrayContaining(['reasoning', 'function_call']))
+    const result = { type: 'function_call_output', call_id: call?.['call_id'], output: 'Sunny' }
+    const more = { input: [result], previous_response_id: called.id }
+    await created(lab.gateway, { model: MESSAGES_MODEL, ...thinking, ...more })
+    const sent = JSON.parse(lastRequest(lab.m1).body.toString()) as {
+      messages: readonly { content: readonly Json[] }[]
+    }
+    expect(sent.messages[1]?.content[0]).toMatchObject({ type: 'thinking', signature: expect.any(String) })
+    await created(lab.gateway, { model: CHAT_ONLY_MODEL, tools: [TOOL], ...more })
+    await created(lab.gateway, { model: CHAT_MODEL, tools: [TOOL], ...more })
+    const types = (JSON.parse(lastRequest(lab.p1).body.toString()) as { input: readonly Json[] }).input
+    expect(types.map(({ type }) => type)).not.toContain('reasoning')
+  })
+
   it('are not mixed with what an upstream keeps', async () => {
     const native = await created(lab.gateway, { model: CHAT_MODEL, input: 'Hello' })
     const [item] = native['output'] as readonly Json[]
