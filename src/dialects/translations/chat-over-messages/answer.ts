@@ -2,10 +2,10 @@ import type { JsonTexts } from '../../../core/json-text.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { Thoughts } from '../../translator.js'
+import type { Members } from '../members.js'
 import { type AnswerEnd, CHAT_FINISH, endOfMessage } from '../stop-reasons.js'
 import { chatUsage, figuresOfMessages } from '../usage.js'
 import type { Block } from './parts.js'
-import type { Fields } from './shapes.js'
 import { thinkingBlock } from './thoughts.js'
 import { isTextInput, type ToolFields } from './tools.js'
 
@@ -21,7 +21,7 @@ export interface AnswerTerms {
 export const REFUSED = 'The model refused to answer.'
 
 /** A whole message as JSON text of a chat completion. */
-export function chatCompletion(answer: Fields, texts: JsonTexts, terms: AnswerTerms): string {
+export function chatCompletion(answer: Members, texts: JsonTexts, terms: AnswerTerms): string {
   const { id, content, stop_details: details, usage } = answer
   if (typeof id !== 'string' || !Array.isArray(content)) throw malformedResponse('The upstream sent no message.')
   const end = endOf(answer['stop_reason'])
@@ -77,7 +77,7 @@ class MessageParts {
   private text = ''
   private reasoning = ''
   private readonly thinkingBlocks: Block[] = []
-  private readonly calls: Fields[] = []
+  private readonly calls: Members[] = []
   private readonly remembered: ThoughtsBeforeCalls
 
   constructor(private readonly terms: AnswerTerms) {
@@ -85,7 +85,7 @@ class MessageParts {
   }
 
   /** Blocks of other types mean nothing to the caller. */
-  add(block: Fields, inputText: () => string): void {
+  add(block: Members, inputText: () => string): void {
     const { type, text, thinking } = block
     if (type === 'text' && typeof text === 'string') this.text += text
     else if (type === 'tool_use') this.call(block, inputText())
@@ -96,7 +96,7 @@ class MessageParts {
     this.remembered.add(thought)
   }
 
-  private call({ id, name, input }: Fields, inputText: string): void {
+  private call({ id, name, input }: Members, inputText: string): void {
     if (typeof id !== 'string' || typeof name !== 'string') throw malformedResponse('The upstream called no tool.')
     this.remembered.called(id)
     if (this.terms.tools.isLegacy && this.calls.length > 0) throw secondCall()
@@ -108,7 +108,7 @@ class MessageParts {
     )
   }
 
-  message(end: AnswerEnd, details: unknown): Fields {
+  message(end: AnswerEnd, details: unknown): Members {
     const isRefused = end === 'refused'
     // Calls of a refused turn must not be run.
     const calls = isRefused ? [] : this.calls
@@ -123,7 +123,7 @@ class MessageParts {
     }
   }
 
-  private callFields(calls: readonly Fields[]): Fields {
+  private callFields(calls: readonly Members[]): Members {
     if (calls.length === 0) return {}
     return this.terms.tools.isLegacy ? { function_call: calls[0]?.['function'] } : { tool_calls: calls }
   }

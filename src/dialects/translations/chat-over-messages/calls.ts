@@ -1,9 +1,9 @@
 import { JsonText } from '../../../core/json-text.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import type { Verdicts } from '../../verdicts.js'
+import { dropUnknown, isAbsent, type Members, objectAt, optionalListAt, textAt } from '../members.js'
 import { messagesToolId } from '../tool-ids.js'
 import type { Block } from './parts.js'
-import { dropOthers, type Fields, isAbsent, listAt, recordAt, textAt } from './shapes.js'
 
 /** A call of a tool in an assistant's turn. */
 export interface Call {
@@ -25,33 +25,33 @@ export class CallReader {
   constructor(private readonly verdicts: Verdicts) {}
 
   /** Those of one assistant's message. */
-  callsOf({ tool_calls: calls, function_call: call }: Fields, path: string, index: number): Call[] {
-    const read = listAt(calls, `${path}.tool_calls`).map((value, position) =>
+  callsOf({ tool_calls: calls, function_call: call }: Members, path: string, index: number): Call[] {
+    const read = optionalListAt(calls, `${path}.tool_calls`).map((value, position) =>
       this.callOf(value, `${path}.tool_calls[${position}]`),
     )
     if (isAbsent(call)) return read
     // The old form has no id: the position makes one, the same in every request of the conversation.
     const callPath = `${path}.function_call`
-    return [...read, this.functionCall(recordAt(call, callPath), callPath, `function_call_${index}`, callPath)]
+    return [...read, this.functionCall(objectAt(call, callPath), callPath, `function_call_${index}`, callPath)]
   }
 
   private callOf(value: unknown, path: string): Call {
-    const call = recordAt(value, path)
-    dropOthers(call, CALL_MEMBERS, path, this.verdicts)
+    const call = objectAt(value, path)
+    dropUnknown(call, CALL_MEMBERS, path, this.verdicts)
     const id = textAt(call['id'], `${path}.id`)
     const type = call['type'] ?? 'function'
     if (type === 'function') {
-      return this.functionCall(recordAt(call['function'], `${path}.function`), `${path}.function`, id, path)
+      return this.functionCall(objectAt(call['function'], `${path}.function`), `${path}.function`, id, path)
     }
     if (type !== 'custom') return this.verdicts.refuse(`${path}.type`, 'Send calls of functions or custom tools.')
-    const custom = recordAt(call['custom'], `${path}.custom`)
-    dropOthers(custom, CUSTOM_MEMBERS, `${path}.custom`, this.verdicts)
+    const custom = objectAt(call['custom'], `${path}.custom`)
+    dropUnknown(custom, CUSTOM_MEMBERS, `${path}.custom`, this.verdicts)
     const input = { input: textAt(custom['input'], `${path}.custom.input`) }
     return { id, path, block: this.blockOf(id, textAt(custom['name'], `${path}.custom.name`), input) }
   }
 
-  private functionCall(called: Fields, calledPath: string, id: string, path: string): Call {
-    dropOthers(called, FUNCTION_MEMBERS, calledPath, this.verdicts)
+  private functionCall(called: Members, calledPath: string, id: string, path: string): Call {
+    dropUnknown(called, FUNCTION_MEMBERS, calledPath, this.verdicts)
     const name = textAt(called['name'], `${calledPath}.name`)
     const text = isAbsent(called['arguments']) ? '' : textAt(called['arguments'], `${calledPath}.arguments`)
     return { id, path, block: this.blockOf(id, name, this.inputOf(text, `${calledPath}.arguments`)) }

@@ -2,9 +2,9 @@ import { quoted } from '../../../core/errors.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import type { TranslationTarget } from '../../translator.js'
 import type { Verdicts } from '../../verdicts.js'
+import { dropUnknown, invalidShape, isAbsent, type Members, objectAt, textAt } from '../members.js'
 import { type Call, CallReader } from './calls.js'
 import { type Block, blocksOf, CacheMarks, type PartContext, type PlacedBlock, textBlock } from './parts.js'
-import { dropOthers, type Fields, invalidShape, isAbsent, recordAt, textAt } from './shapes.js'
 import { isThinking, turnThoughts } from './thoughts.js'
 
 type TurnRole = 'user' | 'assistant' | 'system'
@@ -69,11 +69,11 @@ export class Conversation {
     return blocks.some(({ block }) => block.type === 'tool_use') && !isThinking(blocks[0]?.block)
   }
 
-  private messageAt(index: number): Fields {
-    return recordAt(this.messages[index], `messages[${index}]`)
+  private messageAt(index: number): Members {
+    return objectAt(this.messages[index], `messages[${index}]`)
   }
 
-  private read(message: Fields, index: number): void {
+  private read(message: Members, index: number): void {
     const path = `messages[${index}]`
     const role = textAt(message['role'], `${path}.role`)
     if (role === 'system' || role === 'developer') this.readSystem(message, path)
@@ -88,8 +88,8 @@ export class Conversation {
   }
 
   /** The last message is the one to be answered, which instructions alone cannot be. */
-  private readSystem(message: Fields, path: string): void {
-    dropOthers(message, SYSTEM_MEMBERS, path, this.verdicts)
+  private readSystem(message: Members, path: string): void {
+    dropUnknown(message, SYSTEM_MEMBERS, path, this.verdicts)
     const blocks = blocksOf(message['content'], `${path}.content`, 'system', this.context)
     if (blocks.length === 0) return
     const isFirst = this.turns.length === 0
@@ -106,13 +106,13 @@ export class Conversation {
     else this.system.push(...blocks)
   }
 
-  private userBlocks(message: Fields, path: string): PlacedBlock[] {
-    dropOthers(message, USER_MEMBERS, path, this.verdicts)
+  private userBlocks(message: Members, path: string): PlacedBlock[] {
+    dropUnknown(message, USER_MEMBERS, path, this.verdicts)
     return blocksOf(message['content'], `${path}.content`, 'user', this.context)
   }
 
-  private readAssistant(message: Fields, path: string, index: number): void {
-    dropOthers(message, ASSISTANT_MEMBERS, path, this.verdicts)
+  private readAssistant(message: Members, path: string, index: number): void {
+    dropUnknown(message, ASSISTANT_MEMBERS, path, this.verdicts)
     if (!isAbsent(message['audio'])) this.verdicts.refuse(`${path}.audio`, 'Send what was said as text.')
     const texts = [
       ...blocksOf(message['content'], `${path}.content`, 'assistant', this.context),
@@ -155,9 +155,9 @@ export class Conversation {
     return this.userBlocks(message, `messages[${this.next++}]`)
   }
 
-  private resultOf({ block: { id } }: Call, message: Fields, path: string): Block {
+  private resultOf({ block: { id } }: Call, message: Members, path: string): Block {
     const result: Block = { type: 'tool_result', tool_use_id: id }
-    dropOthers(message, message['role'] === 'tool' ? TOOL_MEMBERS : FUNCTION_MEMBERS, path, this.verdicts)
+    dropUnknown(message, message['role'] === 'tool' ? TOOL_MEMBERS : FUNCTION_MEMBERS, path, this.verdicts)
     const { content } = message
     const blocks = blocksOf(content, `${path}.content`, 'tool', this.context, result)
     if (blocks.length === 0) return result
@@ -169,7 +169,7 @@ export class Conversation {
     return this.verdicts.refuse(path, `Send a tool message for the call ${quoted(id)} directly after it.`)
   }
 
-  private refuseResult(message: Fields, path: string): never {
+  private refuseResult(message: Members, path: string): never {
     if (message['role'] === 'function') {
       return this.verdicts.refuse(`${path}.name`, `Send the call of ${quoted(String(message['name']))} before it.`)
     }
@@ -207,7 +207,7 @@ function refusalBlocks(refusal: unknown, path: string): PlacedBlock[] {
 }
 
 /** Results of the old form name no call: there was one at most. */
-function answeredCall(calls: readonly Call[], message: Fields, path: string): Call | undefined {
+function answeredCall(calls: readonly Call[], message: Members, path: string): Call | undefined {
   if (message['role'] === 'function') return calls.find((call) => call.path.endsWith('.function_call'))
   const id = textAt(message['tool_call_id'], `${path}.tool_call_id`)
   return calls.find((call) => call.id === id)

@@ -1,6 +1,7 @@
 import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { EventTranslation, TranslationTarget } from '../../translator.js'
+import type { Members } from '../members.js'
 import { chatUsage, figuresOfMessages } from '../usage.js'
 import {
   type AnswerTerms,
@@ -11,7 +12,6 @@ import {
   secondCall,
   ThoughtsBeforeCalls,
 } from './answer.js'
-import type { Fields } from './shapes.js'
 import { thinkingBlock } from './thoughts.js'
 import { isTextInput } from './tools.js'
 
@@ -21,7 +21,7 @@ const MAXIMUM_THINKING_CHARACTERS = 8 * 1024 * 1024
 
 /** A block that is open. */
 interface OpenBlock {
-  readonly start: Fields
+  readonly start: Members
   readonly type: unknown
   /** Of tools, from 0. */
   readonly call: number
@@ -40,7 +40,7 @@ export class ChatChunks implements EventTranslation {
   private readonly blocks = new Map<unknown, OpenBlock>()
   private readonly remembered: ThoughtsBeforeCalls
   private calls = 0
-  private usage: Fields | undefined
+  private usage: Members | undefined
   private stopReason: unknown
   private stopDetails: unknown
   private heldThinking = 0
@@ -57,7 +57,7 @@ export class ChatChunks implements EventTranslation {
   }
 
   /** Events of other types mean nothing to the caller. */
-  event(data: Fields): string {
+  event(data: Members): string {
     switch (data['type']) {
       case 'content_block_delta':
         return this.delta(this.openBlock(data['index']), data['delta'])
@@ -85,7 +85,7 @@ export class ChatChunks implements EventTranslation {
     return refusal + this.chunk({}, finishReason(end, this.terms)) + this.usageChunk() + 'data: [DONE]\n\n'
   }
 
-  private chunk(delta: Fields, finish: string | null = null): string {
+  private chunk(delta: Members, finish: string | null = null): string {
     const text = `${this.head}[{"index":0,"delta":${JSON.stringify(delta)},"logprobs":null,"finish_reason":`
     return `${text}${JSON.stringify(finish)}}]${this.tail}`
   }
@@ -106,7 +106,7 @@ export class ChatChunks implements EventTranslation {
   }
 
   /** Totals, which replace earlier ones; what is not told again stays. */
-  private totals({ delta, usage }: Fields): void {
+  private totals({ delta, usage }: Members): void {
     if (isRecord(delta)) {
       this.stopReason = delta['stop_reason'] ?? this.stopReason
       this.stopDetails = delta['stop_details'] ?? this.stopDetails

@@ -1,6 +1,6 @@
 import { isRecord } from '../../../core/validation-rules.js'
 import type { Verdicts } from '../../verdicts.js'
-import { type Fields, invalidShape, isAbsent, listAt, recordAt, textAt } from './shapes.js'
+import { invalidShape, isAbsent, type Members, objectAt, optionalListAt, textAt } from '../members.js'
 
 /** Judges a field of the request that is not null. */
 type FieldRule = (value: unknown, path: string, verdicts: Verdicts) => void
@@ -32,7 +32,7 @@ const isZero = (value: unknown): boolean => value === 0
 const STREAM_OPTIONS: ReadonlySet<string> = new Set(['include_usage', 'include_obfuscation'])
 
 const streamOptions: FieldRule = (value, path, verdicts) => {
-  for (const [name, option] of Object.entries(recordAt(value, path))) {
+  for (const [name, option] of Object.entries(objectAt(value, path))) {
     // Chunks are not padded: who wants none gets none.
     const isDropped = name === 'include_obfuscation' ? option === true : !STREAM_OPTIONS.has(name)
     if (isDropped && !isAbsent(option)) verdicts.drop(`${path}.${name}`)
@@ -44,12 +44,12 @@ const temperature: FieldRule = (value, path, verdicts) => {
 }
 
 const responseFormat: FieldRule = (value, path, verdicts) => {
-  const format = recordAt(value, path)
+  const format = objectAt(value, path)
   const { type } = format
   if (type === 'text') return
   if (type !== 'json_schema') verdicts.refuse(`${path}.type`, 'Send json_schema.')
   const schemaPath = `${path}.json_schema`
-  const { schema, description, ...rest } = recordAt(format['json_schema'], schemaPath)
+  const { schema, description, ...rest } = objectAt(format['json_schema'], schemaPath)
   if (!isRecord(schema)) verdicts.refuse(`${schemaPath}.schema`, 'Send a schema.')
   if (!isAbsent(description)) verdicts.drop(`${schemaPath}.description`)
   for (const name of Object.keys(rest)) if (!FORMAT_MEMBERS.has(name)) verdicts.drop(`${schemaPath}.${name}`)
@@ -101,7 +101,7 @@ export const CHAT_FIELDS: Readonly<Record<string, FieldRule>> = {
   web_search_options: refusedUnless(NEVER, LEAVE_OUT),
 }
 
-export function judgeFields(body: Fields, verdicts: Verdicts): void {
+export function judgeFields(body: Members, verdicts: Verdicts): void {
   for (const [name, value] of Object.entries(body)) {
     if (isAbsent(value)) continue
     const rule = Object.hasOwn(CHAT_FIELDS, name) ? CHAT_FIELDS[name] : undefined
@@ -113,7 +113,7 @@ export function judgeFields(body: Fields, verdicts: Verdicts): void {
 export const SERVICE_TIERS: Readonly<Record<string, string>> = { auto: 'auto', default: 'standard_only' }
 
 /** The upstream needs a maximum; the caller's newer name wins. */
-export function maximumTokens(body: Fields, byDefault: number, verdicts: Verdicts): number {
+export function maximumTokens(body: Members, byDefault: number, verdicts: Verdicts): number {
   const { max_completion_tokens: maximum, max_tokens: older } = body
   if (isAbsent(maximum) && isAbsent(older)) {
     verdicts.approximate('max_completion_tokens')
@@ -126,7 +126,7 @@ export function maximumTokens(body: Fields, byDefault: number, verdicts: Verdict
 
 /** Upstreams refuse stop sequences of white space, and dropping one would make the answer longer. */
 export function stopSequences(stop: unknown, verdicts: Verdicts): readonly string[] {
-  const list = typeof stop === 'string' ? [stop] : listAt(stop, 'stop')
+  const list = typeof stop === 'string' ? [stop] : optionalListAt(stop, 'stop')
   return list.map((value, index) => {
     const path = typeof stop === 'string' ? 'stop' : `stop[${index}]`
     const text = textAt(value, path)
@@ -140,7 +140,7 @@ const NEUTRAL = 1
 const SMALLEST_TOP_P = 0.95
 
 /** Upstreams refuse them from newer models, and all but the neutral ones where the model thinks. */
-export function samplingFields(body: Fields, isTaken: boolean, isThinking: boolean, verdicts: Verdicts): Fields {
+export function samplingFields(body: Members, isTaken: boolean, isThinking: boolean, verdicts: Verdicts): Members {
   const kept: Record<string, number> = {}
   for (const name of ['temperature', 'top_p']) {
     const value = body[name]

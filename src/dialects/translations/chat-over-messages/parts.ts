@@ -3,7 +3,7 @@ import { isStrictBase64 } from '../../../core/base64.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import type { ModelFacts } from '../../model-facts.js'
 import type { Verdicts } from '../../verdicts.js'
-import { dropOthers, type Fields, invalidShape, isAbsent, listAt, recordAt, textAt } from './shapes.js'
+import { dropUnknown, invalidShape, isAbsent, type Members, objectAt, optionalListAt, textAt } from '../members.js'
 
 /** A content block of the upstream. */
 export type Block = Record<string, unknown> & { readonly type: string }
@@ -46,7 +46,7 @@ export class CacheMarks {
 }
 
 /** undefined for a part that would be an empty block, which upstreams refuse. */
-type PartReader = (part: Fields, path: string, context: PartContext) => Block | undefined
+type PartReader = (part: Members, path: string, context: PartContext) => Block | undefined
 
 /** By type; its members beside `type` and the mark of the cache. */
 const PARTS: Readonly<Record<string, { readonly members: readonly string[]; readonly read: PartReader }>> = {
@@ -89,9 +89,9 @@ export function blocksOf(
   marked?: Block,
 ): PlacedBlock[] {
   if (typeof content === 'string') return placed(textBlock(content), path)
-  return listAt(content, path).flatMap((value, index) => {
+  return optionalListAt(content, path).flatMap((value, index) => {
     const partPath = `${path}[${index}]`
-    const part = recordAt(value, partPath)
+    const part = objectAt(value, partPath)
     const block = blockOf(part, partPath, role, context)
     mark(part['prompt_cache_breakpoint'], `${partPath}.prompt_cache_breakpoint`, marked ?? block, context)
     return placed(block, partPath)
@@ -100,14 +100,14 @@ export function blocksOf(
 
 const placed = (block: Block | undefined, path: string): PlacedBlock[] => (block === undefined ? [] : [{ block, path }])
 
-function blockOf(part: Fields, path: string, role: PartRole, context: PartContext): Block | undefined {
+function blockOf(part: Members, path: string, role: PartRole, context: PartContext): Block | undefined {
   const type = textAt(part['type'], `${path}.type`)
   const types: readonly string[] = PARTS_OF_ROLE[role]
   const known = KNOWN_MEMBERS.get(type)
   if (known === undefined || !types.includes(type)) {
     return context.verdicts.refuse(`${path}.type`, `Send ${types.join(', ')}.`)
   }
-  dropOthers(part, known, path, context.verdicts)
+  dropUnknown(part, known, path, context.verdicts)
   return PARTS[type]?.read(part, path, context)
 }
 
@@ -121,12 +121,12 @@ const IMAGE_TYPES: ReadonlySet<string> = new Set(['image/jpeg', 'image/png', 'im
 const IMAGE_MEMBERS: ReadonlySet<string> = new Set(['url', 'detail'])
 const WEB_URL = /^https?:\/\//i
 
-function image(part: Fields, path: string, { facts, verdicts }: PartContext): Block {
+function image(part: Members, path: string, { facts, verdicts }: PartContext): Block {
   if (!facts.vision) verdicts.refuse(`${path}.type`, 'The model takes no images.')
-  const picture = recordAt(part['image_url'], `${path}.image_url`)
+  const picture = objectAt(part['image_url'], `${path}.image_url`)
   const urlPath = `${path}.image_url.url`
   const url = textAt(picture['url'], urlPath)
-  dropOthers(picture, IMAGE_MEMBERS, `${path}.image_url`, verdicts)
+  dropUnknown(picture, IMAGE_MEMBERS, `${path}.image_url`, verdicts)
   // `auto` is what every upstream does that is told nothing.
   if (!isAbsent(picture['detail']) && picture['detail'] !== 'auto') verdicts.drop(`${path}.image_url.detail`)
   // Fetched by the upstream: the gateway never does.
@@ -139,10 +139,10 @@ function image(part: Fields, path: string, { facts, verdicts }: PartContext): Bl
 
 const FILE_MEMBERS: ReadonlySet<string> = new Set(['file_data', 'file_id', 'filename'])
 
-function file(part: Fields, path: string, { facts, verdicts }: PartContext): Block {
+function file(part: Members, path: string, { facts, verdicts }: PartContext): Block {
   if (!facts.files) verdicts.refuse(`${path}.type`, 'The model takes no files.')
-  const document = recordAt(part['file'], `${path}.file`)
-  dropOthers(document, FILE_MEMBERS, `${path}.file`, verdicts)
+  const document = objectAt(part['file'], `${path}.file`)
+  dropUnknown(document, FILE_MEMBERS, `${path}.file`, verdicts)
   if (!isAbsent(document['file_id'])) verdicts.refuse(`${path}.file.file_id`, 'Send the file itself as file_data.')
   const dataPath = `${path}.file.file_data`
   const { mediaType, base64 } = dataUrlAt(textAt(document['file_data'], dataPath), dataPath)

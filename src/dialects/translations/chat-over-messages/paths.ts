@@ -1,6 +1,6 @@
 import { GatewayError } from '../../../core/errors.js'
+import { isAbsent, type Members } from '../members.js'
 import type { Conversation } from './conversation.js'
-import { type Fields, isAbsent } from './shapes.js'
 
 /** The upstream's field at the beginning of what it says of it: `messages.3.content.1: …`, `` `temperature` may … ``. */
 const NAMED_FIELD = /^(?:([`"'])([a-z_]+(?:[.[][\w\]]+)*)\1|([a-z_]+(?:[.[][\w\]]+)*)(?=:))/
@@ -11,7 +11,7 @@ type PathOf = (rest: readonly string[]) => string | undefined
 export class CallersPaths {
   private readonly fields: Readonly<Record<string, PathOf>>
 
-  constructor(request: Fields, conversation: Pick<Conversation, 'turns' | 'system'>, toolPaths: readonly string[]) {
+  constructor(request: Members, conversation: Pick<Conversation, 'turns' | 'system'>, toolPaths: readonly string[]) {
     const same = (name: string): PathOf => given(request, name)
     this.fields = {
       model: same('model'),
@@ -46,7 +46,7 @@ export class CallersPaths {
 }
 
 const given =
-  (request: Fields, ...names: readonly string[]): PathOf =>
+  (request: Members, ...names: readonly string[]): PathOf =>
   () =>
     names.find((name) => !isAbsent(request[name]))
 

@@ -280,7 +280,6 @@ describe('a chat request for an upstream that speaks messages', () => {
     [{ messages: [] }, 'messages'],
     [{ messages: ['x'] }, 'messages[0]'],
     [{ messages: [{ role: 'user', content: ['x'] }] }, 'messages[0].content[0]'],
-    [partOf({ type: 'text' }), 'messages[0].content[0].text'],
     [partOf({ type: 'image_url', image_url: 'x' }), 'messages[0].content[0].image_url'],
     [partOf({ type: 'image_url', image_url: { url: 'file:///x' } }), 'messages[0].content[0].image_url.url'],
     [
@@ -289,14 +288,6 @@ describe('a chat request for an upstream that speaks messages', () => {
     ],
     [partOf({ type: 'file', file: { file_data: 'JVBERi0=' } }), 'messages[0].content[0].file.file_data'],
     [{ messages: [...HELLO, { role: 'assistant', tool_calls: {} }] }, 'messages[1].tool_calls'],
-    [
-      { messages: [...HELLO, { role: 'assistant', tool_calls: [{ type: 'function' }] }] },
-      'messages[1].tool_calls[0].id',
-    ],
-    [
-      { messages: [...HELLO, { role: 'assistant', tool_calls: [{ id: 'a', type: 'function' }] }] },
-      'messages[1].tool_calls[0].function',
-    ],
     [{ messages: [...HELLO, { role: 'assistant', function_call: 'f' }] }, 'messages[1].function_call'],
     [{ max_completion_tokens: 0 }, 'max_completion_tokens'],
     [{ max_completion_tokens: '5' }, 'max_completion_tokens'],
@@ -308,8 +299,6 @@ describe('a chat request for an upstream that speaks messages', () => {
     [{ reasoning_effort: 'most' }, 'reasoning_effort'],
     [{ response_format: 'text' }, 'response_format'],
     [{ functions: [5] }, 'functions[0]'],
-    [{ functions: [{}] }, 'functions[0].name'],
-    [{ tools: [{ type: 'custom' }] }, 'tools[0].custom'],
     [{ tools: [tool('f')], tool_choice: 'some' }, 'tool_choice'],
     [{ tools: [tool('f')], tool_choice: { type: 'function', function: { name: 'g' } } }, 'tool_choice'],
     [{ tools: [tool('f')], tool_choice: { type: 'mcp' } }, 'tool_choice.type'],
@@ -321,6 +310,23 @@ describe('a chat request for an upstream that speaks messages', () => {
   ])('names the field of a shape that no chat request has: %j', (fields, path) => {
     const { kind, details } = refusalOf(fields)
     expect([kind, details.code, details.param]).toEqual(['invalid_request', 'invalid_type', path])
+  })
+
+  it.each([
+    [partOf({ type: 'text' }), 'messages[0].content[0].text'],
+    [
+      { messages: [...HELLO, { role: 'assistant', tool_calls: [{ type: 'function' }] }] },
+      'messages[1].tool_calls[0].id',
+    ],
+    [
+      { messages: [...HELLO, { role: 'assistant', tool_calls: [{ id: 'a', type: 'function' }] }] },
+      'messages[1].tool_calls[0].function',
+    ],
+    [{ functions: [{}] }, 'functions[0].name'],
+    [{ tools: [{ type: 'custom' }] }, 'tools[0].custom'],
+  ])('names a field that is missing: %j', (fields, path) => {
+    const { kind, details } = refusalOf(fields)
+    expect([kind, details.code, details.param]).toEqual(['invalid_request', 'missing_required_parameter', path])
   })
 
   it('takes numbers as they are spelled, and keys in their order', () => {

@@ -5,11 +5,11 @@ import type { MessagesFields } from '../../messages-wire.js'
 import type { ChatFields } from '../../openai-wire.js'
 import type { TranslationTarget } from '../../translator.js'
 import type { Verdicts } from '../../verdicts.js'
+import { isAbsent, type Members, textAt } from '../members.js'
 import { Conversation, type Turn } from './conversation.js'
 import { judgeFields, maximumTokens, samplingFields, SERVICE_TIERS, stopSequences } from './fields.js'
 import { CallersPaths } from './paths.js'
 import type { Block, PlacedBlock } from './parts.js'
-import { type Fields, isAbsent, textAt } from './shapes.js'
 import { thinkingFields } from './thoughts.js'
 import { type ToolFields, toolFields } from './tools.js'
 
@@ -25,7 +25,7 @@ export function translatedRequest(
   target: TranslationTarget,
   verdicts: Verdicts,
 ): TranslatedRequest {
-  const fields: Fields = { ...body.fields }
+  const fields: Members = { ...body.fields }
   judgeFields(fields, verdicts)
   const texts = new JsonTexts(body.bytes)
   const conversation = new Conversation(body.fields.messages, target, verdicts)
@@ -87,7 +87,7 @@ function judgePrefill(
   if (typeof block?.['text'] === 'string') block['text'] = block['text'].trimEnd()
 }
 
-function outputConfig(effort: string | undefined, format: unknown, texts: JsonTexts): Fields {
+function outputConfig(effort: string | undefined, format: unknown, texts: JsonTexts): Members {
   const isSchema = isRecord(format) && format['type'] === 'json_schema'
   const schema = isSchema ? texts.at('response_format', 'json_schema', 'schema')?.text : undefined
   if (effort === undefined && schema === undefined) return {}
@@ -95,10 +95,10 @@ function outputConfig(effort: string | undefined, format: unknown, texts: JsonTe
   return { output_config: { ...named, ...formatOf(schema) } }
 }
 
-const formatOf = (schema: JsonText | undefined): Fields =>
+const formatOf = (schema: JsonText | undefined): Members =>
   schema === undefined ? {} : { format: { type: 'json_schema', schema } }
 
-function otherFields(fields: Fields, verdicts: Verdicts): Fields {
+function otherFields(fields: Members, verdicts: Verdicts): Members {
   const stops = stopSequences(fields['stop'], verdicts)
   const tier = SERVICE_TIERS[String(fields['service_tier'])]
   const userId = userIdOf(fields)
@@ -110,7 +110,7 @@ function otherFields(fields: Fields, verdicts: Verdicts): Fields {
   }
 }
 
-function userIdOf({ safety_identifier: identifier, user }: Fields): string {
+function userIdOf({ safety_identifier: identifier, user }: Members): string {
   if (!isAbsent(identifier)) return textAt(identifier, 'safety_identifier')
   return isAbsent(user) ? '' : textAt(user, 'user')
 }

@@ -2,8 +2,8 @@ import { isRecord } from '../../../core/validation-rules.js'
 import type { ModelFacts } from '../../model-facts.js'
 import type { TranslationTarget } from '../../translator.js'
 import type { Verdicts } from '../../verdicts.js'
+import { invalidShape, isAbsent, type Members } from '../members.js'
 import type { Block } from './parts.js'
-import { type Fields, invalidShape, isAbsent } from './shapes.js'
 
 /** What a model thought in one turn: before its first call, and so before all its text, and before each of its other calls. */
 export interface TurnThoughts {
@@ -61,7 +61,7 @@ function handedBackBlocks(
 }
 
 /** Verbatim, also an empty text with its signature; undefined for what is no such block. */
-export function thinkingBlock({ type, thinking, signature, data }: Fields): Block | undefined {
+export function thinkingBlock({ type, thinking, signature, data }: Members): Block | undefined {
   if (type === 'redacted_thinking') return typeof data === 'string' ? { type, data } : undefined
   if (type !== 'thinking' || typeof thinking !== 'string' || typeof signature !== 'string') return undefined
   return signature === '' ? undefined : { type, thinking, signature }
@@ -106,7 +106,7 @@ export interface ThinkingTerms {
 }
 
 export interface ThinkingFields {
-  readonly thinking?: Fields
+  readonly thinking?: Members
   readonly effort?: string
 }
 

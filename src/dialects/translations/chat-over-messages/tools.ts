@@ -2,7 +2,7 @@ import { JsonText, type JsonTexts } from '../../../core/json-text.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import type { ModelFacts } from '../../model-facts.js'
 import type { Verdicts } from '../../verdicts.js'
-import { dropOthers, type Fields, invalidShape, isAbsent, listAt, recordAt, textAt } from './shapes.js'
+import { dropUnknown, invalidShape, isAbsent, type Members, objectAt, optionalListAt, textAt } from '../members.js'
 
 /** A tool of the upstream. */
 interface Tool {
@@ -10,13 +10,13 @@ interface Tool {
   readonly path: string
   /** Takes a text instead of arguments. */
   readonly isCustom: boolean
-  readonly fields: Fields
+  readonly fields: Members
 }
 
 /** What the upstream's model may call, and must. */
 export interface ToolFields {
-  readonly tools?: readonly Fields[]
-  readonly tool_choice?: Fields
+  readonly tools?: readonly Members[]
+  readonly tool_choice?: Members
   /** The caller's tools, in the order of the upstream's. */
   readonly paths: readonly string[]
   /** Names of tools that take a text. */
@@ -27,11 +27,11 @@ export interface ToolFields {
 }
 
 /** Of `tools`, `functions`, `tool_choice`, `function_call` and `parallel_tool_calls`. */
-export function toolFields(body: Fields, texts: JsonTexts, facts: ModelFacts, verdicts: Verdicts): ToolFields {
-  const functions = listAt(body['functions'], 'functions').map((value, index) =>
+export function toolFields(body: Members, texts: JsonTexts, facts: ModelFacts, verdicts: Verdicts): ToolFields {
+  const functions = optionalListAt(body['functions'], 'functions').map((value, index) =>
     functionTool(value, `functions[${index}]`, `functions[${index}]`, texts.at('functions', index), verdicts),
   )
-  const tools = listAt(body['tools'], 'tools').map((value, index) =>
+  const tools = optionalListAt(body['tools'], 'tools').map((value, index) =>
     toolOf(value, `tools[${index}]`, texts.at('tools', index), verdicts),
   )
   const isLegacy = functions.length > 0 && tools.length === 0
@@ -65,18 +65,18 @@ const FUNCTION_MEMBERS: ReadonlySet<string> = new Set(['name', 'description', 'p
 const CUSTOM_MEMBERS: ReadonlySet<string> = new Set(['name', 'description', 'format'])
 
 function toolOf(value: unknown, path: string, texts: JsonTexts | undefined, verdicts: Verdicts): Tool {
-  const tool = recordAt(value, path)
-  dropOthers(tool, TOOL_MEMBERS, path, verdicts)
+  const tool = objectAt(value, path)
+  dropUnknown(tool, TOOL_MEMBERS, path, verdicts)
   const { type } = tool
   if (type === 'function') {
     return functionTool(tool['function'], path, `${path}.function`, texts?.at('function'), verdicts)
   }
   if (type !== 'custom') return verdicts.refuse(`${path}.type`, 'Send functions or custom tools.')
   const customPath = `${path}.custom`
-  const custom = recordAt(tool['custom'], customPath)
-  dropOthers(custom, CUSTOM_MEMBERS, customPath, verdicts)
+  const custom = objectAt(tool['custom'], customPath)
+  dropUnknown(custom, CUSTOM_MEMBERS, customPath, verdicts)
   const { format } = custom
-  if (!isAbsent(format) && recordAt(format, `${customPath}.format`)['type'] !== 'text') {
+  if (!isAbsent(format) && objectAt(format, `${customPath}.format`)['type'] !== 'text') {
     verdicts.refuse(`${customPath}.format`, 'Send a custom tool without a grammar.')
   }
   const name = textAt(custom['name'], `${customPath}.name`)
@@ -94,8 +94,8 @@ function functionTool(
   texts: JsonTexts | undefined,
   verdicts: Verdicts,
 ): Tool {
-  const called = recordAt(value, functionPath)
-  dropOthers(called, FUNCTION_MEMBERS, functionPath, verdicts)
+  const called = objectAt(value, functionPath)
+  dropUnknown(called, FUNCTION_MEMBERS, functionPath, verdicts)
   const name = textAt(called['name'], `${functionPath}.name`)
   const input_schema = schemaOf(called['parameters'], `${functionPath}.parameters`, texts?.at('parameters')?.text)
   const strict = called['strict'] === true ? { strict: true } : {}
@@ -107,14 +107,14 @@ function functionTool(
   }
 }
 
-function description({ description: text }: Fields, path: string): Fields {
+function description({ description: text }: Members, path: string): Members {
   return isAbsent(text) || text === '' ? {} : { description: textAt(text, `${path}.description`) }
 }
 
 /** As the caller spelled it. Upstreams refuse a schema that does not say that it is of an object. */
 function schemaOf(parameters: unknown, path: string, text: JsonText | undefined): object {
   if (isAbsent(parameters) || text === undefined) return { type: 'object', properties: {} }
-  const schema = recordAt(parameters, path)
+  const schema = objectAt(parameters, path)
   if (Object.hasOwn(schema, 'type')) return text
   const rest = Object.keys(schema).length === 0 ? '}' : `,${text.text.slice(1)}`
   return new JsonText(`{"type":"object"${rest}`)
@@ -123,7 +123,7 @@ function schemaOf(parameters: unknown, path: string, text: JsonText | undefined)
 interface Choice {
   /** Those that may be called. */
   readonly tools: readonly Tool[]
-  readonly fields?: Fields
+  readonly fields?: Members
 }
 
 function choiceFields({ tools, fields }: Choice, isSerial: boolean): Pick<ToolFields, 'tool_choice'> {
@@ -132,26 +132,26 @@ function choiceFields({ tools, fields }: Choice, isSerial: boolean): Pick<ToolFi
   return { tool_choice: { ...(fields ?? { type: 'auto' }), disable_parallel_tool_use: true } }
 }
 
-const MODES: Readonly<Record<string, Fields>> = {
+const MODES: Readonly<Record<string, Members>> = {
   none: { type: 'none' },
   auto: { type: 'auto' },
   required: { type: 'any' },
 }
 
-function choiceOf(body: Fields, tools: readonly Tool[], verdicts: Verdicts): Choice {
+function choiceOf(body: Members, tools: readonly Tool[], verdicts: Verdicts): Choice {
   const isOld = isAbsent(body['tool_choice'])
   const path = isOld ? 'function_call' : 'tool_choice'
   const value = body[path]
   if (isAbsent(value)) return { tools }
   if (typeof value === 'string') return { tools, fields: modeOf(value, path, tools) }
-  const choice = recordAt(value, path)
+  const choice = objectAt(value, path)
   if (choice['type'] === 'allowed_tools') return allowedTools(choice, path, tools, verdicts)
   const name = isOld ? textAt(choice['name'], `${path}.name`) : named(choice, path)
   if (!tools.some((tool) => tool.name === name)) throw invalidShape(path, "one of the request's tools")
   return { tools, fields: { type: 'tool', name } }
 }
 
-function modeOf(mode: string, path: string, tools: readonly Tool[]): Fields {
+function modeOf(mode: string, path: string, tools: readonly Tool[]): Members {
   const fields = Object.hasOwn(MODES, mode) ? MODES[mode] : undefined
   if (fields === undefined) throw invalidShape(path, 'none, auto, required or an object')
   if (mode === 'required' && tools.length === 0) throw invalidShape(path, 'no choice without tools')
@@ -159,19 +159,19 @@ function modeOf(mode: string, path: string, tools: readonly Tool[]): Fields {
 }
 
 /** The name in `{type: 'function', function: {name}}`, and the same of custom tools. */
-function named(choice: Fields, path: string): string {
+function named(choice: Members, path: string): string {
   const type = choice['type']
   if (type !== 'function' && type !== 'custom') throw invalidShape(`${path}.type`, 'function, custom or allowed_tools')
-  return textAt(recordAt(choice[type], `${path}.${type}`)['name'], `${path}.${type}.name`)
+  return textAt(objectAt(choice[type], `${path}.${type}`)['name'], `${path}.${type}.name`)
 }
 
 /** Only these are sent, which cuts the upstream's prompt cache at the tools. */
-function allowedTools(choice: Fields, path: string, tools: readonly Tool[], verdicts: Verdicts): Choice {
+function allowedTools(choice: Members, path: string, tools: readonly Tool[], verdicts: Verdicts): Choice {
   const allowedPath = `${path}.allowed_tools`
-  const { mode, tools: list } = recordAt(choice['allowed_tools'], allowedPath)
-  const names = listAt(list, `${allowedPath}.tools`).map((value, index) => {
+  const { mode, tools: list } = objectAt(choice['allowed_tools'], allowedPath)
+  const names = optionalListAt(list, `${allowedPath}.tools`).map((value, index) => {
     const toolPath = `${allowedPath}.tools[${index}]`
-    const name = named(recordAt(value, toolPath), toolPath)
+    const name = named(objectAt(value, toolPath), toolPath)
     if (!tools.some((tool) => tool.name === name)) throw invalidShape(toolPath, "one of the request's tools")
     return name
   })

@@ -4,9 +4,10 @@ import { tokensOf } from '../../../core/token-counter.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { Seals } from '../../translator.js'
+import type { Members } from '../members.js'
 import { type AnswerEnd, endOfChat, MESSAGES_STOP } from '../stop-reasons.js'
 import { figuresOfChat, messagesUsage, type TokenFigures } from '../usage.js'
-import type { Members, ToolNames } from './request-draft.js'
+import type { ToolNames } from './request-draft.js'
 
 /** What an answer needs of its request. */
 export interface AnswerContext {

@@ -1,16 +1,8 @@
 import { quoted } from '../../../core/errors.js'
 import { isRecord } from '../../../core/validation-rules.js'
+import { listAt, type Members, objectAt, textAt, wrongShape } from '../members.js'
 import { breakpoint, type ChatMessage, type ChatPart, partsOf, refuseBlock } from './parts.js'
-import {
-  listOf,
-  type Members,
-  type MemberTable,
-  recordIn,
-  recordOf,
-  type RequestDraft,
-  stringIn,
-  wrongShape,
-} from './request-draft.js'
+import { type MemberTable, type RequestDraft } from './request-draft.js'
 import { ToolResults } from './tool-results.js'
 
 export const MESSAGE_MEMBERS: MemberTable = { role: 'read', content: 'read' }
@@ -55,9 +47,9 @@ export function conversationOf(draft: RequestDraft): ChatMessage[] {
 
 function runsOf({ source }: RequestDraft): Run[] {
   const runs: Run[] = []
-  listOf(source['messages'], 'messages').forEach((value, index) => {
-    const message = recordOf(value, `messages[${index}]`)
-    const role = stringIn(message, 'role', `messages[${index}]`)
+  listAt(source['messages'], 'messages').forEach((value, index) => {
+    const message = objectAt(value, `messages[${index}]`)
+    const role = textAt(message['role'], `messages[${index}].role`)
     const last = runs.at(-1)
     if (last?.role === role) last.entries.push({ index, message })
     else runs.push({ role, entries: [{ index, message }] })
@@ -127,7 +119,7 @@ class Conversation {
   private systemParts(system: unknown): ChatPart[] {
     if (system === undefined || system === null || system === '') return []
     if (typeof system === 'string') return [{ type: 'text', text: system }]
-    return listOf(system, 'system').flatMap((block, index) => partsOf(block, `system[${index}]`, this.draft, ['text']))
+    return listAt(system, 'system').flatMap((block, index) => partsOf(block, `system[${index}]`, this.draft, ['text']))
   }
 
   /** Instructions within the conversation, which not every model takes. */
@@ -148,7 +140,7 @@ class Conversation {
     const { content } = entry.message
     const path = `${pathOf(entry)}.content`
     if (typeof content === 'string') return content
-    return listOf(content, path).flatMap((block, index) => partsOf(block, `${path}[${index}]`, this.draft, allowed))
+    return listAt(content, path).flatMap((block, index) => partsOf(block, `${path}[${index}]`, this.draft, allowed))
   }
 
   /** Chat upstreams want the results of all calls first, one message each, and nothing of the user between them. */
@@ -165,9 +157,9 @@ class Conversation {
       return content === '' ? undefined : this.draft.from(path, { role: 'user', content })
     }
     const parts: ChatPart[] = []
-    listOf(content, `${path}.content`).forEach((value, index) => {
+    listAt(content, `${path}.content`).forEach((value, index) => {
       const blockPath = `${path}.content[${index}]`
-      const block = recordOf(value, blockPath)
+      const block = objectAt(value, blockPath)
       if (block['type'] === 'tool_result') this.results.add(block, blockPath)
       else parts.push(...partsOf(block, blockPath, this.draft))
     })
@@ -208,8 +200,8 @@ class AssistantTurn {
     const path = `${pathOf(entry)}.content`
     if (typeof content === 'string') this.text += content
     else {
-      listOf(content, path).forEach((value, index) => {
-        this.addBlock(recordOf(value, `${path}[${index}]`), entry.index, index)
+      listAt(content, path).forEach((value, index) => {
+        this.addBlock(objectAt(value, `${path}[${index}]`), entry.index, index)
       })
     }
   }
@@ -237,7 +229,7 @@ class AssistantTurn {
         break
       case 'thinking':
         this.draft.judge(block, path, ASSISTANT_MEMBERS.thinking)
-        this.thoughts += stringIn(block, 'thinking', path)
+        this.thoughts += textAt(block['thinking'], `${path}.thinking`)
         break
       case 'redacted_thinking':
         // Readable by its own vendor alone.
@@ -246,7 +238,7 @@ class AssistantTurn {
         this.addCall(block, path, messageIndex, blockIndex)
         break
       default:
-        refuseBlock(stringIn(block, 'type', path), path, this.draft)
+        refuseBlock(textAt(block['type'], `${path}.type`), path, this.draft)
     }
   }
 
@@ -266,13 +258,13 @@ class AssistantTurn {
       draft.verdicts.refuse(`${path}.caller`, 'Only calls of the model itself can be gone on with.')
     }
     breakpoint(block, path, draft)
-    const id = stringIn(block, 'id', path)
+    const id = textAt(block['id'], `${path}.id`)
     if (this.calls.some((other) => other.id === id)) {
       draft.verdicts.refuse(`${path}.id`, `The tool_use id ${quoted(id)} stands twice in one turn.`)
     }
-    recordIn(block, 'input', path)
+    objectAt(block['input'], `${path}.input`)
     const input = draft.texts.at('messages', messageIndex, 'content', blockIndex, 'input')?.text.text ?? '{}'
-    const name = draft.toolNames.shortened(stringIn(block, 'name', path))
+    const name = draft.toolNames.shortened(textAt(block['name'], `${path}.name`))
     const call = draft.from(path, { id, type: 'function', function: { name, arguments: input } })
     this.calls.push({ id, path, call })
   }

@@ -5,8 +5,7 @@ import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { ResponsesFields } from '../../openai-responses.js'
 import type { ChatFields } from '../../openai-wire.js'
 import type { Translation } from '../../translator.js'
-
-type Members = Readonly<Record<string, unknown>>
+import type { Members } from '../members.js'
 
 /** The question how many tokens a translated request has, for an upstream that counts those of responses. */
 export function countedByResponses(translation: Translation<ChatFields>): Translation<ResponsesFields> {

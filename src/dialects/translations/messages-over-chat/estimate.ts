@@ -1,6 +1,6 @@
 import { mediaTokensIn, tokensOf } from '../../../core/token-counter.js'
 import { isRecord } from '../../../core/validation-rules.js'
-import type { Members } from './request-draft.js'
+import type { Members } from '../members.js'
 
 /** What stands around each message. */
 const TOKENS_PER_MESSAGE = 4

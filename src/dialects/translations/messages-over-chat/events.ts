@@ -2,6 +2,7 @@ import { tokensOf } from '../../../core/token-counter.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { EventTranslation, TranslationTarget } from '../../translator.js'
+import type { Members } from '../members.js'
 import { endOfChat } from '../stop-reasons.js'
 import { messagesUsage } from '../usage.js'
 import {
@@ -15,7 +16,6 @@ import {
   thoughtsIn,
 } from './answer.js'
 import { BlockWriter } from './block-writer.js'
-import type { Members } from './request-draft.js'
 
 /** Of a refusal, which is told at the end. */
 const MAXIMUM_REFUSAL_CHARACTERS = 256 * 1024

@@ -1,14 +1,5 @@
-import {
-  listOf,
-  type Members,
-  type MemberTable,
-  optionalStringIn,
-  recordIn,
-  recordOf,
-  type RequestDraft,
-  stringIn,
-  wrongShape,
-} from './request-draft.js'
+import { listAt, type Members, objectAt, optionalTextAt, textAt, wrongShape } from '../members.js'
+import { type MemberTable, type RequestDraft } from './request-draft.js'
 
 /** A content part of a chat message. */
 export type ChatPart = Record<string, unknown> & { readonly type: string; text?: string }
@@ -64,8 +55,8 @@ export function partsOf(
   draft: RequestDraft,
   allowed: readonly PartBlock[] = ['text', 'image', 'document', 'search_result'],
 ): ChatPart[] {
-  const block = recordOf(value, path)
-  const type = stringIn(block, 'type', path)
+  const block = objectAt(value, path)
+  const type = textAt(block['type'], `${path}.type`)
   if (!isPartBlock(type) || !allowed.includes(type)) refuseBlock(type, path, draft)
   draft.judge(block, path, PART_MEMBERS[type])
   const parts = PARTS[type](block, path, draft)
@@ -84,7 +75,7 @@ export function refuseBlock(type: string, path: string, draft: RequestDraft): ne
 export function breakpoint(members: Members, path: string, draft: RequestDraft): object {
   if (members['cache_control'] === null || members['cache_control'] === undefined) return {}
   const inner = path === '' ? 'cache_control' : `${path}.cache_control`
-  draft.judge(recordOf(members['cache_control'], inner), inner, CACHE_CONTROL)
+  draft.judge(objectAt(members['cache_control'], inner), inner, CACHE_CONTROL)
   return draft.facts.promptCacheBreakpoints ? { prompt_cache_breakpoint: { mode: 'explicit' } } : {}
 }
 
@@ -92,10 +83,10 @@ const textPart = (text: string): ChatPart => ({ type: 'text', text })
 
 function textParts(block: Members, path: string, draft: RequestDraft): ChatPart[] {
   const { citations } = block
-  if (citations !== null && citations !== undefined && listOf(citations, `${path}.citations`).length > 0) {
+  if (citations !== null && citations !== undefined && listAt(citations, `${path}.citations`).length > 0) {
     draft.verdicts.drop(`${path}.citations`)
   }
-  const text = stringIn(block, 'text', path)
+  const text = textAt(block['text'], `${path}.text`)
   return text === '' ? [] : [textPart(text)]
 }
 
@@ -111,40 +102,45 @@ export const DOCUMENT_SOURCES = ['base64', 'text', 'content'] as const
 
 function imageParts(block: Members, path: string, draft: RequestDraft): ChatPart[] {
   if (!draft.facts.vision) draft.verdicts.refuse(`${path}.type`, 'The model does not read images.')
-  return [{ type: 'image_url', image_url: { url: imageUrl(recordIn(block, 'source', path), `${path}.source`, draft) } }]
+  return [
+    {
+      type: 'image_url',
+      image_url: { url: imageUrl(objectAt(block['source'], `${path}.source`), `${path}.source`, draft) },
+    },
+  ]
 }
 
 function imageUrl(source: Members, path: string, draft: RequestDraft): string {
-  const type = stringIn(source, 'type', path)
+  const type = textAt(source['type'], `${path}.type`)
   if (type === 'url') {
     draft.judge(source, path, URL_SOURCE)
-    const url = stringIn(source, 'url', path)
+    const url = textAt(source['url'], `${path}.url`)
     if (!FETCHED.test(url)) throw wrongShape(`${path}.url`, 'an http or https URL', url)
     return url
   }
   if (type !== 'base64') draft.verdicts.refuse(`${path}.type`, 'Send the image with a base64 or url source.')
   draft.judge(source, path, BASE64_SOURCE)
-  const mediaType = stringIn(source, 'media_type', path)
+  const mediaType = textAt(source['media_type'], `${path}.media_type`)
   if (!IMAGE_TYPES.has(mediaType)) {
     draft.verdicts.refuse(`${path}.media_type`, 'Send the image as JPEG, PNG, GIF or WebP.')
   }
-  return `data:${mediaType};base64,${stringIn(source, 'data', path)}`
+  return `data:${mediaType};base64,${textAt(source['data'], `${path}.data`)}`
 }
 
 function documentParts(block: Members, path: string, draft: RequestDraft): ChatPart[] {
   refuseCitations(block, path, draft)
-  const title = optionalStringIn(block, 'title', path)
-  const context = optionalStringIn(block, 'context', path)
-  const source = recordIn(block, 'source', path)
+  const title = optionalTextAt(block['title'], `${path}.title`)
+  const context = optionalTextAt(block['context'], `${path}.context`)
+  const source = objectAt(block['source'], `${path}.source`)
   const sourcePath = `${path}.source`
-  switch (stringIn(source, 'type', sourcePath)) {
+  switch (textAt(source['type'], `${sourcePath}.type`)) {
     case 'base64':
       draft.judge(source, sourcePath, BASE64_SOURCE)
       return fileParts(source, path, title, context, draft)
     case 'text':
       draft.judge(source, sourcePath, BASE64_SOURCE)
       draft.verdicts.approximate(path)
-      return [textPart([...heading(title, context), stringIn(source, 'data', sourcePath)].join('\n'))]
+      return [textPart([...heading(title, context), textAt(source['data'], `${sourcePath}.data`)].join('\n'))]
     case 'content':
       draft.judge(source, sourcePath, CONTENT_SOURCE)
       return contentParts(source, path, heading(title, context), draft)
@@ -162,10 +158,10 @@ function fileParts(
 ): ChatPart[] {
   if (!draft.facts.files)
     draft.verdicts.refuse(`${path}.type`, 'The model reads no files. Send the text of the document.')
-  if (stringIn(source, 'media_type', `${path}.source`) !== 'application/pdf') {
+  if (textAt(source['media_type'], `${path}.source.media_type`) !== 'application/pdf') {
     draft.verdicts.refuse(`${path}.source.media_type`, 'Send a PDF, or the text of the document.')
   }
-  const data = `data:application/pdf;base64,${stringIn(source, 'data', `${path}.source`)}`
+  const data = `data:application/pdf;base64,${textAt(source['data'], `${path}.source.data`)}`
   const file: ChatPart = { type: 'file', file: { filename: title ?? 'document.pdf', file_data: data } }
   if (context === undefined) return [file]
   // A file has no other place for it, and the model was to know it.
@@ -187,7 +183,7 @@ function contentParts(source: Members, path: string, head: readonly string[], dr
   const { content } = source
   if (typeof content === 'string') return [...before, ...(content === '' ? [] : [textPart(content)])]
   const contentPath = `${path}.source.content`
-  const parts = listOf(content, contentPath).flatMap((block, index) =>
+  const parts = listAt(content, contentPath).flatMap((block, index) =>
     partsOf(block, `${contentPath}[${index}]`, draft, ['text', 'image']),
   )
   return [...before, ...parts]
@@ -196,17 +192,21 @@ function contentParts(source: Members, path: string, head: readonly string[], dr
 function searchResultParts(block: Members, path: string, draft: RequestDraft): ChatPart[] {
   refuseCitations(block, path, draft)
   draft.verdicts.approximate(path)
-  const texts = listOf(block['content'], `${path}.content`).flatMap((part, index) =>
+  const texts = listAt(block['content'], `${path}.content`).flatMap((part, index) =>
     partsOf(part, `${path}.content[${index}]`, draft, ['text']).flatMap(({ text }) => text ?? []),
   )
-  const head = [`Search result: ${stringIn(block, 'title', path)}`, `Source: ${stringIn(block, 'source', path)}`, '']
+  const head = [
+    `Search result: ${textAt(block['title'], `${path}.title`)}`,
+    `Source: ${textAt(block['source'], `${path}.source`)}`,
+    '',
+  ]
   return [textPart([...head, ...texts].join('\n'))]
 }
 
 /** Citations are a promise: chat answers have none. */
 function refuseCitations(block: Members, path: string, draft: RequestDraft): void {
   if (block['citations'] === null || block['citations'] === undefined) return
-  const citations = recordIn(block, 'citations', path)
+  const citations = objectAt(block['citations'], `${path}.citations`)
   draft.judge(citations, `${path}.citations`, CITATIONS)
   if (citations['enabled'] === true) {
     draft.verdicts.refuse(`${path}.citations.enabled`, 'Send the block without citations.')

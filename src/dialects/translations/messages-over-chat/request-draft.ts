@@ -1,11 +1,9 @@
 import { hash } from 'node:crypto'
-import { GatewayError } from '../../../core/errors.js'
 import type { JsonTexts } from '../../../core/json-text.js'
-import { isRecord, wrongType } from '../../../core/validation-rules.js'
+import { isRecord } from '../../../core/validation-rules.js'
 import type { ModelFacts } from '../../model-facts.js'
 import type { Verdicts } from '../../verdicts.js'
-
-export type Members = Readonly<Record<string, unknown>>
+import type { Members } from '../members.js'
 
 /**
  * What is to be done with one member of a caller's object: `read` = its translation reads it, `drop` = a hint, anything else is the way
@@ -86,37 +84,4 @@ export class ToolNames {
   original(name: string): string {
     return this.originals.get(name) ?? name
   }
-}
-
-/** A shape that has no translation. */
-export function wrongShape(path: string, expected: string, value: unknown): GatewayError {
-  const { message, code } = wrongType(path, expected, value)
-  return new GatewayError('invalid_request', message, { param: path, code })
-}
-
-export function stringIn(members: Members, name: string, path: string): string {
-  const value = members[name]
-  if (typeof value !== 'string') throw wrongShape(`${path}.${name}`, 'a string', value)
-  return value
-}
-
-/** undefined for null, too. */
-export function optionalStringIn(members: Members, name: string, path: string): string | undefined {
-  return members[name] === null || members[name] === undefined ? undefined : stringIn(members, name, path)
-}
-
-export function recordIn(members: Members, name: string, path: string): Members {
-  const value = members[name]
-  if (!isRecord(value)) throw wrongShape(`${path}.${name}`, 'an object', value)
-  return value
-}
-
-export function listOf(value: unknown, path: string): readonly unknown[] {
-  if (!Array.isArray(value)) throw wrongShape(path, 'an array', value)
-  return value as readonly unknown[]
-}
-
-export function recordOf(value: unknown, path: string): Members {
-  if (!isRecord(value)) throw wrongShape(path, 'an object', value)
-  return value
 }

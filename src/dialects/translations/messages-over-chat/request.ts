@@ -1,17 +1,9 @@
 import { hash } from 'node:crypto'
 import { isRecord } from '../../../core/validation-rules.js'
 import type { ChatFields } from '../../openai-wire.js'
+import { listAt, type Members, objectAt, textAt, wrongShape } from '../members.js'
 import { conversationOf } from './conversation.js'
-import {
-  listOf,
-  type Members,
-  type MemberTable,
-  recordIn,
-  recordOf,
-  type RequestDraft,
-  stringIn,
-  wrongShape,
-} from './request-draft.js'
+import { type MemberTable, type RequestDraft } from './request-draft.js'
 import { translateToolChoice, translateTools } from './tools.js'
 
 type FieldTranslation = (value: unknown, draft: RequestDraft) => void
@@ -92,7 +84,7 @@ const MOST_STOPS = 4
 
 function stops(value: unknown, draft: RequestDraft): void {
   const path = 'stop_sequences'
-  const texts = listOf(value, path)
+  const texts = listAt(value, path)
   texts.forEach((text, index) => {
     if (typeof text !== 'string') throw wrongShape(`${path}[${index}]`, 'a string', text)
   })
@@ -127,8 +119,8 @@ const EFFORTS = [
 ] as const
 
 function thinking(value: unknown, draft: RequestDraft): void {
-  const form = recordOf(value, 'thinking')
-  const type = stringIn(form, 'type', 'thinking')
+  const form = objectAt(value, 'thinking')
+  const type = textAt(form['type'], 'thinking.type')
   if (!isThinkingForm(type)) draft.verdicts.refuse('thinking.type', 'Send enabled, adaptive or disabled.')
   draft.judge(form, 'thinking', THINKING_FORMS[type])
   const { facts, verdicts } = draft
@@ -156,10 +148,12 @@ export const FORMAT_MEMBERS: MemberTable = { type: 'read', schema: 'read' }
 
 function outputConfig(value: unknown, draft: RequestDraft): void {
   const path = 'output_config'
-  const config = recordOf(value, path)
+  const config = objectAt(value, path)
   draft.judge(config, path, OUTPUT_MEMBERS)
-  if (config['effort'] !== null && config['effort'] !== undefined) effort(stringIn(config, 'effort', path), draft)
-  if (config['format'] !== null && config['format'] !== undefined) format(recordIn(config, 'format', path), draft)
+  if (config['effort'] !== null && config['effort'] !== undefined)
+    effort(textAt(config['effort'], `${path}.effort`), draft)
+  if (config['format'] !== null && config['format'] !== undefined)
+    format(objectAt(config['format'], `${path}.format`), draft)
 }
 
 function effort(value: string, draft: RequestDraft): void {
@@ -174,7 +168,7 @@ function format(members: Members, draft: RequestDraft): void {
   const path = 'output_config.format'
   if (members['type'] !== 'json_schema') draft.verdicts.refuse(`${path}.type`, 'Send a json_schema.')
   draft.judge(members, path, FORMAT_MEMBERS)
-  recordIn(members, 'schema', path)
+  objectAt(members['schema'], `${path}.schema`)
   const text = draft.texts.at('output_config', 'format', 'schema')?.text
   const schema = text === undefined ? {} : { schema: draft.from(`${path}.schema`, text) }
   const described = { name: 'answer', ...schema, strict: true }
@@ -187,11 +181,11 @@ export const METADATA_MEMBERS: MemberTable = { user_id: 'read' }
 const LONGEST_USER_CHARACTERS = 64
 
 function metadata(value: unknown, draft: RequestDraft): void {
-  const members = recordOf(value, 'metadata')
+  const members = objectAt(value, 'metadata')
   draft.judge(members, 'metadata', METADATA_MEMBERS)
   if (members['user_id'] === null || members['user_id'] === undefined) return
   const path = 'metadata.user_id'
-  const userId = stringIn(members, 'user_id', 'metadata')
+  const userId = textAt(members['user_id'], 'metadata.user_id')
   if (userId.length <= LONGEST_USER_CHARACTERS) {
     draft.set('safety_identifier', userId, path)
     return

@@ -1,6 +1,7 @@
 import { quoted } from '../../../core/errors.js'
+import { listAt, type Members, textAt, wrongShape } from '../members.js'
 import { breakpoint, type ChatMessage, type ChatPart, partsOf } from './parts.js'
-import { listOf, type Members, type MemberTable, type RequestDraft, stringIn, wrongShape } from './request-draft.js'
+import { type MemberTable, type RequestDraft } from './request-draft.js'
 
 export const TOOL_RESULT_MEMBERS = {
   type: 'read',
@@ -33,7 +34,7 @@ export class ToolResults {
 
   add(block: Members, path: string): void {
     this.draft.judge(block, path, TOOL_RESULT_MEMBERS)
-    const id = stringIn(block, 'tool_use_id', path)
+    const id = textAt(block['tool_use_id'], `${path}.tool_use_id`)
     if (!this.calls.has(id)) {
       this.draft.verdicts.refuse(`${path}.tool_use_id`, `There is no tool_use ${quoted(id)} in the message before.`)
     }
@@ -82,7 +83,7 @@ export class ToolResults {
     const contentPath = `${path}.content`
     if (!Array.isArray(content)) throw wrongShape(contentPath, 'a string or an array of blocks', content)
     const counts = { picture: 0, file: 0 }
-    return listOf(content, contentPath).flatMap((value, index) => {
+    return listAt(content, contentPath).flatMap((value, index) => {
       const blockPath = `${contentPath}[${index}]`
       return partsOf(value, blockPath, this.draft).map((part) => {
         if (part.type === 'text') return part

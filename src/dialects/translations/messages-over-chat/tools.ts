@@ -1,18 +1,9 @@
 import { GatewayError, quoted } from '../../../core/errors.js'
 import { JsonText } from '../../../core/json-text.js'
 import { isRecord } from '../../../core/validation-rules.js'
+import { listAt, type Members, objectAt, optionalTextAt, textAt, wrongShape } from '../members.js'
 import { breakpoint } from './parts.js'
-import {
-  listOf,
-  type Members,
-  type MemberTable,
-  optionalStringIn,
-  recordIn,
-  recordOf,
-  type RequestDraft,
-  stringIn,
-  wrongShape,
-} from './request-draft.js'
+import { type MemberTable, type RequestDraft } from './request-draft.js'
 
 /** The members of a tool. */
 export const TOOL_MEMBERS = {
@@ -29,7 +20,7 @@ export const TOOL_MEMBERS = {
 } as const satisfies MemberTable
 
 export function translateTools(value: unknown, draft: RequestDraft): void {
-  const tools = listOf(value, 'tools').map((tool, index) => functionOf(recordOf(tool, `tools[${index}]`), index, draft))
+  const tools = listAt(value, 'tools').map((tool, index) => functionOf(objectAt(tool, `tools[${index}]`), index, draft))
   // Chat upstreams refuse an empty list, which means the same as none.
   if (tools.length > 0) draft.set('tools', tools, 'tools')
 }
@@ -39,11 +30,11 @@ function functionOf(tool: Members, index: number, draft: RequestDraft): object {
   refuseTool(tool, path, draft)
   draft.judge(tool, path, TOOL_MEMBERS)
   breakpoint(tool, path, draft)
-  const schema = recordIn(tool, 'input_schema', path)
-  const name = stringIn(tool, 'name', path)
+  const schema = objectAt(tool['input_schema'], `${path}.input_schema`)
+  const name = textAt(tool['name'], `${path}.name`)
   const shortName = draft.toolNames.shortened(name)
   if (shortName !== name) draft.verdicts.approximate(`${path}.name`)
-  const description = optionalStringIn(tool, 'description', path)
+  const description = optionalTextAt(tool['description'], `${path}.description`)
   const text = draft.texts.at('tools', index, 'input_schema')?.text
   const strict = strictOf(tool, path, schema, draft)
   return draft.from(path, {
@@ -65,7 +56,7 @@ function refuseTool(tool: Members, path: string, draft: RequestDraft): void {
   }
   if (deferred === true) draft.verdicts.refuse(`${path}.defer_loading`, 'Send only the tools that are needed.')
   if (callers === undefined || callers === null) return
-  if (listOf(callers, `${path}.allowed_callers`).some((caller) => caller !== 'direct')) {
+  if (listAt(callers, `${path}.allowed_callers`).some((caller) => caller !== 'direct')) {
     draft.verdicts.refuse(`${path}.allowed_callers`, 'The model itself is the only caller there is.')
   }
 }
@@ -121,8 +112,8 @@ const CHAT_CHOICES: Readonly<Record<Exclude<Choice, 'tool'>, string>> = { auto: 
 
 export function translateToolChoice(value: unknown, draft: RequestDraft): void {
   const path = 'tool_choice'
-  const choice = recordOf(value, path)
-  const type = stringIn(choice, 'type', path)
+  const choice = objectAt(value, path)
+  const type = textAt(choice['type'], `${path}.type`)
   if (!isChoice(type)) draft.verdicts.refuse(`${path}.type`, 'Send auto, any, tool or none.')
   draft.judge(choice, path, TOOL_CHOICES[type])
   const names = toolNamesOf(draft)
@@ -138,7 +129,7 @@ export function translateToolChoice(value: unknown, draft: RequestDraft): void {
 }
 
 function named(choice: Members, names: readonly unknown[], draft: RequestDraft): object {
-  const name = stringIn(choice, 'name', 'tool_choice')
+  const name = textAt(choice['name'], 'tool_choice.name')
   if (!names.includes(name)) throw notThere('tool_choice.name', `There is no tool ${quoted(name)}.`)
   return { type: 'function', function: { name: draft.toolNames.shortened(name) } }
 }

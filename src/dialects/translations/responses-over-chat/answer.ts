@@ -2,6 +2,7 @@ import type { JsonTexts } from '../../../core/json-text.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { TranslationTarget } from '../../translator.js'
+import type { Members } from '../members.js'
 import type { ResponseEnvelope } from '../responses/envelope.js'
 import type { OutputPart } from '../responses/output-items.js'
 import type { ReasoningWishes } from '../responses/request-draft.js'
@@ -9,8 +10,6 @@ import { type AnswerEntry, wholeResponse } from '../responses/whole-response.js'
 import { endOfChat } from '../stop-reasons.js'
 import { figuresOfChat, type TokenFigures } from '../usage.js'
 import { sealReasoning } from './reasoning-seal.js'
-
-type JsonObject = Readonly<Record<string, unknown>>
 
 /** What an answer depends on beside itself. */
 export interface AnswerContext {
@@ -20,17 +19,17 @@ export interface AnswerContext {
 }
 
 /** Missing figures stay missing. */
-export const usageOf = ({ usage }: JsonObject): TokenFigures | undefined =>
+export const usageOf = ({ usage }: Members): TokenFigures | undefined =>
   isRecord(usage) ? figuresOfChat(usage) : undefined
 
 /** The class in which the upstream has served the request, where it says so. */
-export const tierOf = ({ service_tier: tier }: JsonObject): string | undefined =>
+export const tierOf = ({ service_tier: tier }: Members): string | undefined =>
   typeof tier === 'string' ? tier : undefined
 
 const FIELDS_OF_THOUGHTS = ['reasoning_content', 'reasoning'] as const
 
 /** What the model thinks, in a message or a delta, whichever of its two names the upstream has for it. */
-export function thoughtsIn(message: JsonObject): string {
+export function thoughtsIn(message: Members): string {
   for (const name of FIELDS_OF_THOUGHTS) {
     const text = message[name]
     if (typeof text === 'string' && text !== '') return text
@@ -45,7 +44,7 @@ export function sealedThoughts(text: string, { wishes, target }: AnswerContext):
 }
 
 /** A chat completion as a response; `texts` is the same with numbers as they came. Throws `upstream_failed`. */
-export function responseOfChat(answer: JsonObject, texts: JsonTexts, context: AnswerContext): string {
+export function responseOfChat(answer: Members, texts: JsonTexts, context: AnswerContext): string {
   const choice = Array.isArray(answer['choices']) ? (answer['choices'] as readonly unknown[])[0] : undefined
   const message = isRecord(choice) ? choice['message'] : undefined
   if (!isRecord(choice) || !isRecord(message)) throw malformedResponse('The upstream answered without a message.')
@@ -61,21 +60,21 @@ export function responseOfChat(answer: JsonObject, texts: JsonTexts, context: An
   })
 }
 
-function reasoningIn(message: JsonObject, context: AnswerContext): readonly AnswerEntry[] {
+function reasoningIn(message: Members, context: AnswerContext): readonly AnswerEntry[] {
   const text = thoughtsIn(message)
   if (text === '') return []
   const summaries = context.wishes.isSummaryWanted ? [text] : []
   return [{ kind: 'reasoning', summaries, sealed: sealedThoughts(text, context) }]
 }
 
-function messageIn({ content }: JsonObject, refusal: string): readonly AnswerEntry[] {
+function messageIn({ content }: Members, refusal: string): readonly AnswerEntry[] {
   const parts: OutputPart[] = []
   if (typeof content === 'string' && content !== '') parts.push({ type: 'output_text', text: content })
   if (refusal !== '') parts.push({ type: 'refusal', refusal })
   return parts.length === 0 ? [] : [{ kind: 'message', parts }]
 }
 
-function callsIn({ tool_calls: calls }: JsonObject, texts: JsonTexts, { envelope }: AnswerContext): AnswerEntry[] {
+function callsIn({ tool_calls: calls }: Members, texts: JsonTexts, { envelope }: AnswerContext): AnswerEntry[] {
   if (!Array.isArray(calls)) return []
   const spelled = texts.at('choices', 0, 'message', 'tool_calls')
   return calls.map((call: unknown, index) => {

@@ -2,12 +2,11 @@ import type { GatewayError } from '../../../core/errors.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { EventTranslation } from '../../translator.js'
+import type { Members } from '../members.js'
 import { ResponseEventWriter } from '../responses/event-writer.js'
 import { endOfChat } from '../stop-reasons.js'
 import { type AnswerContext, readCall, sealedThoughts, thoughtsIn, tierOf, usageOf } from './answer.js'
 import { ArrivingCall } from './arriving-call.js'
-
-type JsonObject = Readonly<Record<string, unknown>>
 
 /** Of what cannot be written yet, as a call before it is not complete. */
 const MAXIMUM_HELD_CHARACTERS = 256 * 1024
@@ -37,7 +36,7 @@ export class ChatToResponseEvents implements EventTranslation {
     this.writer = new ResponseEventWriter(context.envelope, context.target.memory)
   }
 
-  event(chunk: JsonObject): string {
+  event(chunk: Members): string {
     const before = this.writer.begin()
     this.writer.report(usageOf(chunk), tierOf(chunk))
     const choice = Array.isArray(chunk['choices']) ? (chunk['choices'] as readonly unknown[])[0] : undefined
@@ -57,7 +56,7 @@ export class ChatToResponseEvents implements EventTranslation {
     return this.writer.failed(error)
   }
 
-  private delta(delta: JsonObject): string {
+  private delta(delta: Members): string {
     const { content, refusal, tool_calls: calls } = delta
     let frames = this.piece('reasoning', thoughtsIn(delta))
     frames += this.piece('text', content)

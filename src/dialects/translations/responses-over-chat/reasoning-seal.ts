@@ -1,6 +1,6 @@
 import { isRecord } from '../../../core/validation-rules.js'
 import type { Seals } from '../../translator.js'
-import { parsedOr } from '../responses/shapes.js'
+import { parsedOr } from '../members.js'
 
 /** Text that a chat upstream thought, for a client to keep: unlike the blocks of messages upstreams it is an object. */
 export const sealReasoning = (seals: Seals, reasoning: string): string => seals.seal(JSON.stringify({ reasoning }))

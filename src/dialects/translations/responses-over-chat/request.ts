@@ -1,5 +1,6 @@
 import type { ChatFields } from '../../openai-wire.js'
 import type { JsonBody } from '../../../core/json-body.js'
+import { dropUnknown, type Members, objectAt, textAt } from '../members.js'
 import { readConversation } from '../responses/conversation.js'
 import {
   COMMON_FIELDS,
@@ -10,7 +11,6 @@ import {
   readReasoningAsked,
   type RequestDraft,
 } from '../responses/request-draft.js'
-import { dropUnknown, objectAt, textAt } from '../responses/shapes.js'
 import { type NamedTool, readToolChoice, readTools, type Tool, type ToolChoice } from '../responses/tools.js'
 import { chatMessages } from './messages.js'
 
@@ -35,7 +35,7 @@ const text: Handler = (value, draft) => {
   }
 }
 
-function setFormat(format: Readonly<Record<string, unknown>>, draft: RequestDraft): void {
+function setFormat(format: Members, draft: RequestDraft): void {
   const { type, name, description, strict, schema } = format
   dropUnknown(format, FORMAT, 'text.format', draft.verdicts)
   if (type === 'text') return

@@ -2,16 +2,14 @@ import type { JsonTexts } from '../../../core/json-text.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { TranslationTarget } from '../../translator.js'
+import { type Members, parsedOr } from '../members.js'
 import type { ResponseEnvelope } from '../responses/envelope.js'
 import type { ReasoningWishes } from '../responses/request-draft.js'
-import { parsedOr } from '../responses/shapes.js'
 import { type AnswerEntry, wholeResponse } from '../responses/whole-response.js'
 import { type AnswerEnd, endOfMessage } from '../stop-reasons.js'
 import { figuresOfMessages } from '../usage.js'
 import type { Block } from './blocks.js'
 import { blocksText, isThinkingType, thinkingBlock } from './thinking-blocks.js'
-
-type JsonObject = Readonly<Record<string, unknown>>
 
 /** What an answer depends on beside itself. */
 export interface AnswerContext {
@@ -65,7 +63,7 @@ export function customInput(json: string): string {
 }
 
 /** A message as a response; `texts` is the same with numbers as they came. Throws `upstream_failed`. */
-export function responseOfMessage(answer: JsonObject, texts: JsonTexts, context: AnswerContext): string {
+export function responseOfMessage(answer: Members, texts: JsonTexts, context: AnswerContext): string {
   const { content, stop_reason: reason, stop_details: details, usage } = answer
   if (!Array.isArray(content)) throw malformedResponse('The upstream answered without content.')
   const end = endOf(reason)
@@ -97,7 +95,7 @@ class AnswerEntries {
   }
 
   /** Blocks of tools that upstreams run are never asked for. */
-  add(block: JsonObject, index: number): void {
+  add(block: Members, index: number): void {
     const { type } = block
     if (isThinkingType(type)) this.addThoughts(block)
     else if (type === 'text') this.addText(block['text'])
@@ -120,7 +118,7 @@ class AnswerEntries {
     if (typeof text === 'string' && text !== '') this.message().push({ type: 'output_text', text })
   }
 
-  private addThoughts(block: JsonObject): void {
+  private addThoughts(block: Members): void {
     const run = this.all.at(-1)?.kind === 'reasoning' ? this.run : undefined
     const { summaries, blocks } = run ?? { summaries: [], blocks: [] }
     this.run = { summaries, blocks }
@@ -135,7 +133,7 @@ class AnswerEntries {
     this.all.push({ kind: 'reasoning', summaries, sealed: sealedBlocks(blocks, this.context) })
   }
 
-  private addCall({ id, name }: JsonObject, index: number): void {
+  private addCall({ id, name }: Members, index: number): void {
     if (typeof id !== 'string' || typeof name !== 'string') throw malformedResponse('The upstream called no tool.')
     const input = this.texts.at('content', index, 'input')?.text.text ?? '{}'
     const isCustom = this.context.customNames.has(name)

@@ -2,13 +2,12 @@ import type { GatewayError } from '../../../core/errors.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { EventTranslation } from '../../translator.js'
+import type { Members } from '../members.js'
 import { ResponseEventWriter } from '../responses/event-writer.js'
 import { figuresOfMessages } from '../usage.js'
 import { type AnswerContext, customInput, endOf, explanationOf, sealedBlocks, ThoughtsBeforeCalls } from './answer.js'
 import type { Block } from './blocks.js'
 import { isThinkingType, thinkingBlock } from './thinking-blocks.js'
-
-type JsonObject = Readonly<Record<string, unknown>>
 
 /** The input of a custom tool comes within JSON, and is not known before its end. */
 const MAXIMUM_HELD_CHARACTERS = 256 * 1024
@@ -40,7 +39,7 @@ export class MessageToResponseEvents implements EventTranslation {
   private open: OpenBlock | undefined
   /** Of the reasoning item that is open, for its seal. */
   private run: Block[] = []
-  private usage: JsonObject | undefined
+  private usage: Members | undefined
   private stopReason: string | undefined
   private stopDetails: unknown
 
@@ -49,7 +48,7 @@ export class MessageToResponseEvents implements EventTranslation {
     this.thoughts = new ThoughtsBeforeCalls(context.target)
   }
 
-  event(event: JsonObject): string {
+  event(event: Members): string {
     switch (event['type']) {
       case 'message_start':
         this.readUsage(isRecord(event['message']) ? event['message']['usage'] : undefined)
@@ -90,14 +89,14 @@ export class MessageToResponseEvents implements EventTranslation {
     this.usage = { ...this.usage, ...told }
   }
 
-  private readEnd({ delta, usage }: JsonObject): void {
+  private readEnd({ delta, usage }: Members): void {
     this.readUsage(usage)
     if (!isRecord(delta)) return
     if (typeof delta['stop_reason'] === 'string') this.stopReason = delta['stop_reason']
     this.stopDetails = delta['stop_details'] ?? this.stopDetails
   }
 
-  private begun({ index, content_block: block }: JsonObject): string {
+  private begun({ index, content_block: block }: Members): string {
     if (!isRecord(block)) throw malformedResponse('The upstream began a block that is none.')
     const before = this.closed()
     const { type } = block
@@ -108,7 +107,7 @@ export class MessageToResponseEvents implements EventTranslation {
     return before + this.writer.partEnded() + this.text(block['text'])
   }
 
-  private thoughtsBegun(index: unknown, block: JsonObject): string {
+  private thoughtsBegun(index: unknown, block: Members): string {
     const { type, thinking, signature, data } = block
     const begun = this.writer.reasoning(() => sealedBlocks(this.run, this.context))
     if (begun !== '') this.run = []
@@ -118,7 +117,7 @@ export class MessageToResponseEvents implements EventTranslation {
     return begun + this.writer.summaryEnded() + this.thought(open, { thinking, signature })
   }
 
-  private callBegun(index: unknown, { id, name, input }: JsonObject): string {
+  private callBegun(index: unknown, { id, name, input }: Members): string {
     if (typeof id !== 'string' || typeof name !== 'string') throw malformedResponse('The upstream called no tool.')
     const isCustom = this.context.customNames.has(name)
     this.open = { index, kind: 'call', isCustom, input, hasPieces: false, held: '' }
@@ -126,7 +125,7 @@ export class MessageToResponseEvents implements EventTranslation {
     return this.writer.call({ isCustom, name, callId: id })
   }
 
-  private delta({ index, delta }: JsonObject): string {
+  private delta({ index, delta }: Members): string {
     const { open } = this
     if (open === undefined || open.index !== index || !isRecord(delta)) {
       throw malformedResponse('The upstream went on with a block that is not open.')
@@ -140,7 +139,7 @@ export class MessageToResponseEvents implements EventTranslation {
     return typeof text === 'string' && text !== '' ? this.writer.text(text) : ''
   }
 
-  private thought(open: OpenThoughts, { thinking, signature }: JsonObject): string {
+  private thought(open: OpenThoughts, { thinking, signature }: Members): string {
     if (typeof signature === 'string') open.signature += signature
     this.keep(signature)
     if (typeof thinking !== 'string' || thinking === '') return ''
@@ -164,7 +163,7 @@ export class MessageToResponseEvents implements EventTranslation {
     return ''
   }
 
-  private stopped({ index }: JsonObject): string {
+  private stopped({ index }: Members): string {
     if (this.open?.index !== index) throw malformedResponse('The upstream ended a block that is not open.')
     return this.closed()
   }

@@ -1,5 +1,6 @@
 import { JsonText } from '../../../core/json-text.js'
 import { isRecord } from '../../../core/validation-rules.js'
+import { parsedOr } from '../members.js'
 import {
   type AssistantTurn,
   type Call,
@@ -10,7 +11,6 @@ import {
   type Turn,
 } from '../responses/conversation.js'
 import type { RequestDraft } from '../responses/request-draft.js'
-import { parsedOr } from '../responses/shapes.js'
 import { messagesToolId } from '../tool-ids.js'
 import { type Block, BlockMaker, type PlacedBlock } from './blocks.js'
 import { blocksIn, isThinkingType, openedBlocks } from './thinking-blocks.js'

@@ -1,5 +1,6 @@
 import type { JsonBody } from '../../../core/json-body.js'
 import type { MessagesFields } from '../../messages-wire.js'
+import { dropUnknown, type Members, objectAt, textAt } from '../members.js'
 import { readConversation } from '../responses/conversation.js'
 import {
   COMMON_FIELDS,
@@ -8,7 +9,6 @@ import {
   type FieldTable,
   readReasoningAsked,
 } from '../responses/request-draft.js'
-import { dropUnknown, type JsonObject, objectAt, textAt } from '../responses/shapes.js'
 import { readToolChoice, readTools } from '../responses/tools.js'
 import { MessagesConversation } from './messages.js'
 import type { MessagesDraft } from './messages-draft.js'
@@ -28,7 +28,7 @@ const text: Handler = (value, draft) => {
 }
 
 /** Its name has no meaning there, and upstreams always keep to the schema. */
-function setFormat(format: JsonObject, draft: MessagesDraft): void {
+function setFormat(format: Members, draft: MessagesDraft): void {
   const { type, schema } = format
   dropUnknown(format, FORMAT, 'text.format', draft.verdicts)
   if (type === 'text') return

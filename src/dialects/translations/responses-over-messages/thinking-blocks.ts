@@ -1,6 +1,6 @@
 import { isRecord } from '../../../core/validation-rules.js'
 import type { Seals } from '../../translator.js'
-import { parsedOr } from '../responses/shapes.js'
+import { parsedOr } from '../members.js'
 import type { Block } from './blocks.js'
 
 /** JSON text of thinking blocks: what a reasoning item seals, and what is remembered before a call. */

@@ -1,4 +1,5 @@
 import { JsonText } from '../../../core/json-text.js'
+import type { Members } from '../members.js'
 import type { FunctionTool, Tool, ToolChoice } from '../responses/tools.js'
 import type { MessagesDraft } from './messages-draft.js'
 
@@ -33,7 +34,7 @@ function allowedTools(choice: Extract<ToolChoice, { kind: 'allowed' }>, draft: M
   return draft.tools.filter((tool) => choice.tools.some(({ kind, name }) => kind === tool.kind && name === tool.name))
 }
 
-function choiceOf(choice: ToolChoice | undefined): Readonly<Record<string, unknown>> | undefined {
+function choiceOf(choice: ToolChoice | undefined): Members | undefined {
   if (choice === undefined) return undefined
   if (choice.kind === 'named') return { type: 'tool', name: choice.tool.name }
   const isRequired = choice.kind === 'allowed' ? choice.isRequired : choice.kind === 'required'

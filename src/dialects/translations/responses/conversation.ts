@@ -1,6 +1,6 @@
 import { isRecord } from '../../../core/validation-rules.js'
+import { dropUnknown, listAt, type Members, missingAt, objectAt, optionalTextAt, textAt } from '../members.js'
 import { type Part, type PartReading, readParts } from './parts.js'
-import { dropUnknown, type JsonObject, listAt, missingAt, objectAt, optionalTextAt, textAt } from './shapes.js'
 
 /** Instructions before or within a conversation. */
 export interface InstructionsTurn {
@@ -127,14 +127,14 @@ function readItem(value: unknown, path: string, reading: PartReading): Item {
 }
 
 /** Clients leave it out where the role or the id says it. */
-function typeOf({ type, role, id }: JsonObject, path: string): string {
+function typeOf({ type, role, id }: Members, path: string): string {
   if (type != null) return textAt(type, `${path}.type`)
   if (role != null) return 'message'
   if (typeof id === 'string') return 'item_reference'
   throw missingAt(`${path}.type`)
 }
 
-function readMessage(item: JsonObject, path: string, reading: PartReading): Item {
+function readMessage(item: Members, path: string, reading: PartReading): Item {
   const role = textAt(item['role'], `${path}.role`)
   const content = (speaker: 'user' | 'assistant' | 'instructions'): readonly Part[] =>
     readParts(item['content'], `${path}.content`, speaker, reading)
@@ -146,14 +146,14 @@ function readMessage(item: JsonObject, path: string, reading: PartReading): Item
 }
 
 /** Calls from within a program that the upstream runs belong to tools that are not served. */
-function judgeCaller({ caller, namespace }: JsonObject, path: string, { verdicts }: PartReading): void {
+function judgeCaller({ caller, namespace }: Members, path: string, { verdicts }: PartReading): void {
   if (isRecord(caller) && caller['type'] !== 'direct') {
     verdicts.refuse(`${path}.caller`, 'Only calls by the model itself are served.')
   }
   if (namespace != null) verdicts.refuse(`${path}.namespace`, 'Send calls of functions without a namespace.')
 }
 
-function readCall(item: JsonObject, isCustom: boolean, path: string): Call {
+function readCall(item: Members, isCustom: boolean, path: string): Call {
   const key = isCustom ? 'input' : 'arguments'
   return {
     kind: 'call',
@@ -165,14 +165,14 @@ function readCall(item: JsonObject, isCustom: boolean, path: string): Call {
   }
 }
 
-const readResult = (item: JsonObject, path: string, reading: PartReading): Item => ({
+const readResult = (item: Members, path: string, reading: PartReading): Item => ({
   kind: 'result',
   path,
   callId: textAt(item['call_id'], `${path}.call_id`),
   parts: readParts(item['output'], `${path}.output`, 'user', reading),
 })
 
-function readReasoning(item: JsonObject, path: string): Reasoning {
+function readReasoning(item: Members, path: string): Reasoning {
   // The thoughts themselves, where an upstream shows them, else what was summed up of them.
   const shown = textsIn(item['content'])
   const texts = shown.length > 0 ? shown : textsIn(item['summary'])

@@ -4,6 +4,7 @@ import { jsonTextOf, JsonTexts } from '../../../core/json-text.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import type { ResponsesFields } from '../../openai-responses.js'
 import type { KeptTurn } from '../../translator.js'
+import type { Members } from '../members.js'
 import type { AnswerEnd } from '../stop-reasons.js'
 import { responseUsage, type TokenFigures } from '../usage.js'
 
@@ -84,7 +85,7 @@ function askedTier(fields: object): unknown {
 
 /** What was asked, with the defaults of what was left out; schemas as they were spelled. */
 function saidBack({ fields, bytes }: JsonBody<ResponsesFields>, kept: KeptTurn | undefined): object {
-  const asked: Readonly<Record<string, unknown>> = { ...fields }
+  const asked: Members = { ...fields }
   const texts = new JsonTexts(bytes)
   const reasoning = recordOr(asked['reasoning'])
   return {
@@ -114,9 +115,9 @@ function saidBack({ fields, bytes }: JsonBody<ResponsesFields>, kept: KeptTurn |
   }
 }
 
-const recordOr = (value: unknown): Readonly<Record<string, unknown>> => (isRecord(value) ? value : {})
+const recordOr = (value: unknown): Members => (isRecord(value) ? value : {})
 
-function textSaidBack({ format, verbosity }: Readonly<Record<string, unknown>>, texts: JsonTexts): object {
+function textSaidBack({ format, verbosity }: Members, texts: JsonTexts): object {
   if (!isRecord(format)) return { format: { type: 'text' }, verbosity: verbosity ?? 'medium' }
   const schema = texts.at('text', 'format', 'schema')?.text
   const defaults = format['type'] === 'json_schema' ? { description: null, strict: false } : {}

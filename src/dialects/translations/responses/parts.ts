@@ -1,6 +1,6 @@
 import type { ModelFacts } from '../../model-facts.js'
 import type { Verdicts } from '../../verdicts.js'
-import { dropUnknown, type JsonObject, listAt, objectAt, optionalTextAt, missingAt, textAt } from './shapes.js'
+import { dropUnknown, listAt, type Members, missingAt, objectAt, optionalTextAt, textAt } from '../members.js'
 
 interface PartPlace {
   /** As the caller writes it. */
@@ -38,7 +38,7 @@ export interface PartReading {
   readonly verdicts: Verdicts
 }
 
-type PartReader = (part: JsonObject, place: PartPlace, reading: PartReading) => Part
+type PartReader = (part: Members, place: PartPlace, reading: PartReading) => Part
 
 const KNOWN: Readonly<Record<string, ReadonlySet<string>>> = {
   input_text: new Set(['type', 'text', 'prompt_cache_breakpoint']),

@@ -4,8 +4,8 @@ import { jsonTextOf, JsonTexts } from '../../../core/json-text.js'
 import type { ResponsesFields } from '../../openai-responses.js'
 import type { TranslationTarget } from '../../translator.js'
 import type { Verdicts } from '../../verdicts.js'
+import { listAt, objectAt, textAt } from '../members.js'
 import type { PartReading } from './parts.js'
-import { listAt, objectAt, textAt } from './shapes.js'
 
 /** Upstreams write `messages.3.content`, `messages[3].content` and even `messages.[3].content`. */
 const STEPS = /[^.[\]]+/g

@@ -1,7 +1,7 @@
 import type { JsonText, JsonTexts } from '../../../core/json-text.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import type { Verdicts } from '../../verdicts.js'
-import { dropUnknown, type JsonObject, listAt, objectAt, optionalTextAt, textAt } from './shapes.js'
+import { dropUnknown, listAt, type Members, objectAt, optionalTextAt, textAt } from '../members.js'
 
 interface ToolHead {
   readonly path: string
@@ -21,7 +21,7 @@ export interface FunctionTool extends ToolHead {
 export interface CustomTool extends ToolHead {
   readonly kind: 'custom'
   /** undefined = any text. */
-  readonly grammar: JsonObject | undefined
+  readonly grammar: Members | undefined
 }
 
 export type Tool = FunctionTool | CustomTool
@@ -54,7 +54,7 @@ export function readTools(tools: unknown, texts: JsonTexts, verdicts: Verdicts):
   })
 }
 
-function readFunction(tool: JsonObject, head: ToolHead, text: JsonText | undefined): FunctionTool {
+function readFunction(tool: Members, head: ToolHead, text: JsonText | undefined): FunctionTool {
   const { parameters, strict } = tool
   const schema = parameters == null ? undefined : objectAt(parameters, `${head.path}.parameters`)
   return {
@@ -67,7 +67,7 @@ function readFunction(tool: JsonObject, head: ToolHead, text: JsonText | undefin
 }
 
 /** Tools that are loaded later, or called from programs, need an upstream that does so. */
-function judgeCallers(tool: JsonObject, path: string, verdicts: Verdicts): void {
+function judgeCallers(tool: Members, path: string, verdicts: Verdicts): void {
   const { allowed_callers: callers, defer_loading: isDeferred } = tool
   if (isDeferred === true) verdicts.refuse(`${path}.defer_loading`, 'Send the tool without it.')
   if (callers == null) return
@@ -75,7 +75,7 @@ function judgeCallers(tool: JsonObject, path: string, verdicts: Verdicts): void 
   if (others.length > 0) verdicts.refuse(`${path}.allowed_callers`, 'Only direct calls are served.')
 }
 
-function grammarOf(format: unknown, path: string, verdicts: Verdicts): JsonObject | undefined {
+function grammarOf(format: unknown, path: string, verdicts: Verdicts): Members | undefined {
   if (format == null) return undefined
   const grammar = objectAt(format, `${path}.format`)
   if (grammar['type'] === 'text') return undefined
@@ -110,7 +110,7 @@ export function readToolChoice(choice: unknown, verdicts: Verdicts): ToolChoice 
   }
 }
 
-function namedTool({ type, name }: JsonObject, path: string, verdicts: Verdicts): NamedTool {
+function namedTool({ type, name }: Members, path: string, verdicts: Verdicts): NamedTool {
   if (type !== 'function' && type !== 'custom') return verdicts.refuse(`${path}.type`, ONLY_CALLABLE)
   return { kind: type, name: textAt(name, `${path}.name`) }
 }
