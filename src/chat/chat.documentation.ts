@@ -1,6 +1,7 @@
 import { schemaOf } from '../core/dto.js'
 import type { RouteDocumentation } from '../core/endpoint.js'
 import { answer, constant, COUNT, described, eventsOf, listOf, nullable, type Schema } from '../core/json-schema.js'
+import { TRANSLATION_HEADER } from '../dialects/verdicts.js'
 import { ChatRequestDto } from './chat.dto.js'
 
 const USAGE = answer('ChatUsage', 'Tokens that were used', {
@@ -58,6 +59,7 @@ export const CHAT_COMPLETIONS_DOCUMENTATION: RouteDocumentation = {
   tag: 'chat',
   summary: 'Chat completion: text, tools, audio in and out',
   description: 'Answers the last turn of a conversation. With stream true the answer comes as events.',
+  parameters: [TRANSLATION_HEADER],
   body: { 'application/json': schemaOf(ChatRequestDto, 'ChatRequest', 'A conversation to go on with') },
   answer: {
     description: 'A chat.completion, or chat.completion.chunk events with stream true',

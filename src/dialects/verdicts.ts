@@ -1,5 +1,16 @@
 import type { WritingDialect } from '../config/model-classes.js'
+import type { ParameterDocumentation } from '../core/endpoint.js'
 import { GatewayError } from '../core/errors.js'
+import { TEXT } from '../core/json-schema.js'
+
+/** By which a caller refuses losses, in the OpenAPI document of the endpoints that are translated. */
+export const TRANSLATION_HEADER: ParameterDocumentation = {
+  in: 'header',
+  name: 'x-gateway-translation',
+  description:
+    'strict = a request is refused where a translation to the dialect of its upstream would approximate or drop a field',
+  schema: { ...TEXT, enum: ['strict'] },
+}
 
 /** A client's dialect over an upstream's. */
 export interface DialectPair {

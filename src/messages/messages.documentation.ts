@@ -1,9 +1,11 @@
 import { schemaOf } from '../core/dto.js'
 import type { ParameterDocumentation, RouteDocumentation } from '../core/endpoint.js'
 import { answer, constant, COUNT, described, eventsOf, listOf, nullable, TEXT } from '../core/json-schema.js'
+import { TRANSLATION_HEADER } from '../dialects/verdicts.js'
 import { CountTokensRequestDto, MessagesRequestDto } from './messages.dto.js'
 
 const PARAMETERS: readonly ParameterDocumentation[] = [
+  TRANSLATION_HEADER,
   { in: 'header', name: 'anthropic-version', description: 'Travels on to the upstream', schema: TEXT },
   { in: 'header', name: 'anthropic-beta', description: 'Travels on to the upstream', schema: TEXT },
   { in: 'header', name: 'anthropic-user-profile-id', description: 'Travels on to the upstream', schema: TEXT },

@@ -11,6 +11,7 @@ import {
   type Schema,
   TEXT,
 } from '../core/json-schema.js'
+import { TRANSLATION_HEADER } from '../dialects/verdicts.js'
 import { ResponsesRequestDto } from './responses.dto.js'
 
 const REQUEST = {
@@ -71,6 +72,7 @@ export const CREATE_DOCUMENTATION: RouteDocumentation = {
   summary: 'A response: text, tools, reasoning',
   description:
     'Answers as the Responses API does, with events if stream is true. What is kept belongs to the key that asked.',
+  parameters: [TRANSLATION_HEADER],
   body: REQUEST,
   answer: {
     description: 'A response, or its events with stream true',
@@ -84,6 +86,7 @@ export const INPUT_TOKENS_DOCUMENTATION: RouteDocumentation = {
   tag: 'responses',
   summary: 'Tokens of a request for a response',
   description: 'Counts, and answers nothing.',
+  parameters: [TRANSLATION_HEADER],
   body: REQUEST,
   answer: {
     description: 'The number of tokens',
