@@ -149,8 +149,10 @@ function responsesAgent(model: string, keeps: boolean, isStreamed: boolean): Age
     const response = isStreamed
       ? await client.responses.stream(request).finalResponse()
       : await client.responses.create(request)
-    calls = response.output.filter((item) => item.type === 'function_call')
-    input.push(...response.output.filter((item) => keeps || item.type !== 'reasoning'))
+    calls = response.output.flatMap((item) => (item.type === 'function_call' ? [item] : []))
+    // What a client pushes back is what it got, whatever the types say of single items.
+    const items = response.output as readonly object[] as readonly OpenAI.Responses.ResponseInputItem[]
+    input.push(...items.filter((item) => keeps || item.type !== 'reasoning'))
     return response.output_text
   }
   return {

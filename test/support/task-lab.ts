@@ -7,6 +7,7 @@ import { ChannelRouter } from '../../src/routing/channel-router.js'
 import { ProviderRegistry } from '../../src/routing/channel-selection.js'
 import { ChannelHealth } from '../../src/routing/circuit-breaker.js'
 import { RetryBudget } from '../../src/routing/retry.js'
+import { Translations } from '../../src/routing/translations.js'
 import { CallbackAddress } from '../../src/tasks/callback-attempt.js'
 import { IdempotentReplays, TaskCreation, TaskIntents } from '../../src/tasks/create-task.js'
 import { TaskPoller } from '../../src/tasks/poller.js'
@@ -113,7 +114,14 @@ export function taskLab({
   const { tasks, callbacks } = store
   const registry = new ProviderRegistry(PROVIDERS, { vidgen: { video: upstream } })
   const health = new ChannelHealth(config)
-  const router = new ChannelRouter(config, new UpstreamClient(), registry, health, new RetryBudget())
+  const router = new ChannelRouter(
+    config,
+    new UpstreamClient(),
+    registry,
+    health,
+    new RetryBudget(),
+    new Translations(config),
+  )
   const logger = pino({ level: 'silent' })
   let wakes = 0
   const sender = {

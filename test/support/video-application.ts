@@ -16,7 +16,7 @@ import { RequestHooks } from '../../src/observability/request-hooks.js'
 import { BudgetLease, MemoryBudget } from '../../src/overload/memory-budget.js'
 import type {
   AttemptContext,
-  ProviderOf,
+  RoutedProviderOf,
   UpstreamVideoTask,
   VideoKind,
   VideoProvider,
@@ -83,11 +83,11 @@ class StandInRouter extends ProviderRouter {
   }
 
   /** Its providers are those of videos alone, whatever capability is named. */
-  route<C extends ModelCapability>(_capability: C, model: string): Route<ProviderOf<C>> {
+  route<C extends ModelCapability>(_capability: C, model: string): Route<RoutedProviderOf<C>> {
     this.asked.push(model)
     const [channel] = this.channels
     if (channel === undefined || model === 'unknown') throw new GatewayError('unknown_model', 'No such model.')
-    return channel as Route<object> as Route<ProviderOf<C>>
+    return channel as Route<object> as Route<RoutedProviderOf<C>>
   }
 
   videoChannels(): readonly StandInChannel[] {
