@@ -72,12 +72,14 @@ const connecting = (): Promise<string> =>
 describe.each(['SIGTERM', 'SIGINT'] as const)('%s', (signal) => {
   it('lets a running stream finish, refuses new connections, and ends with code 0', async () => {
     await start(30_000)
-    const response = await stream(60)
+    const response = await stream(300)
     const text = textOf(response)
     await once(response, 'data')
     gateway.child.kill(signal)
     await gateway.said(/"draining"/)
-    expect(await connecting()).toBe('ECONNREFUSED')
+    // It says so before it closes the port: on a busy machine a connection may be accepted between the two.
+    await eventually(async () => (await connecting()) === 'ECONNREFUSED')
+    expect(response.complete).toBe(false)
     expect(await text).toContain('data: [DONE]')
     expect(response.complete).toBe(true)
     expect(await gateway.exited).toMatchObject({ code: 0, signal: null, errors: '' })
