@@ -3,11 +3,13 @@ import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { Thoughts } from '../../translator.js'
 import type { Members } from '../members.js'
-import { type AnswerEnd, CHAT_FINISH, endOfMessage } from '../stop-reasons.js'
+import { type AnswerEnd, CHAT_FINISH } from '../stop-reasons.js'
+import { endOf, explanationOf } from '../to-messages/answer-end.js'
+import type { Block } from '../to-messages/blocks.js'
+import { customInput } from '../to-messages/tool-inputs.js'
+import { thinkingBlock, ThoughtsBeforeCalls } from '../to-messages/thinking-blocks.js'
 import { chatUsage, figuresOfMessages } from '../usage.js'
-import type { Block } from './parts.js'
-import { thinkingBlock } from './thoughts.js'
-import { isTextInput, type ToolFields } from './tools.js'
+import type { ToolFields } from './tools.js'
 
 /** What an answer is translated with. */
 export interface AnswerTerms {
@@ -16,9 +18,6 @@ export interface AnswerTerms {
   readonly tools: Pick<ToolFields, 'customNames' | 'isLegacy'>
   readonly thoughts: Thoughts | undefined
 }
-
-/** Shown where an upstream refuses without a word: `refusal` tells a caller that there is no answer. */
-export const REFUSED = 'The model refused to answer.'
 
 /** A whole message as JSON text of a chat completion. */
 export function chatCompletion(answer: Members, texts: JsonTexts, terms: AnswerTerms): string {
@@ -42,35 +41,9 @@ export function chatCompletion(answer: Members, texts: JsonTexts, terms: AnswerT
 
 export const nowSeconds = (): number => Math.floor(Date.now() / 1000)
 
-export function endOf(stopReason: unknown): AnswerEnd {
-  const end = typeof stopReason === 'string' ? endOfMessage(stopReason) : undefined
-  if (end === undefined) throw malformedResponse('The upstream did not end its answer.')
-  return end
-}
-
 /** The old form has a word of its own. */
 export const finishReason = (end: AnswerEnd, { tools }: Pick<AnswerTerms, 'tools'>): string =>
   end === 'called' && tools.isLegacy ? 'function_call' : CHAT_FINISH[end]
-
-export const explanationOf = (details: unknown): string =>
-  isRecord(details) && typeof details['explanation'] === 'string' ? details['explanation'] : REFUSED
-
-/** Remembers what was thought before each call, as some clients do not hand it back. */
-export class ThoughtsBeforeCalls {
-  private blocks: Block[] = []
-
-  constructor(private readonly thoughts: Thoughts | undefined) {}
-
-  add(block: Block): void {
-    this.blocks.push(block)
-  }
-
-  called(id: string): void {
-    if (this.blocks.length === 0) return
-    this.thoughts?.remember(id, JSON.stringify(this.blocks))
-    this.blocks = []
-  }
-}
 
 /** Collects what the blocks of a whole answer are in a chat message. */
 class MessageParts {
@@ -96,14 +69,14 @@ class MessageParts {
     this.remembered.add(thought)
   }
 
-  private call({ id, name, input }: Members, inputText: string): void {
+  private call({ id, name }: Members, inputText: string): void {
     if (typeof id !== 'string' || typeof name !== 'string') throw malformedResponse('The upstream called no tool.')
     this.remembered.called(id)
     if (this.terms.tools.isLegacy && this.calls.length > 0) throw secondCall()
     const isCustom = this.terms.tools.customNames.has(name)
     this.calls.push(
       isCustom
-        ? { id, type: 'custom', custom: { name, input: isTextInput(input) ? input.input : inputText } }
+        ? { id, type: 'custom', custom: { name, input: customInput(inputText) } }
         : { id, type: 'function', function: { name, arguments: inputText } },
     )
   }

@@ -1,9 +1,8 @@
-import { JsonText } from '../../../core/json-text.js'
-import { isRecord } from '../../../core/validation-rules.js'
 import type { Verdicts } from '../../verdicts.js'
 import { dropUnknown, isAbsent, type Members, objectAt, optionalListAt, textAt } from '../members.js'
 import { messagesToolId } from '../tool-ids.js'
-import type { Block } from './parts.js'
+import { inputOfArguments } from '../tool-json.js'
+import type { Block } from '../to-messages/blocks.js'
 
 /** A call of a tool in an assistant's turn. */
 export interface Call {
@@ -54,7 +53,10 @@ export class CallReader {
     dropUnknown(called, FUNCTION_MEMBERS, calledPath, this.verdicts)
     const name = textAt(called['name'], `${calledPath}.name`)
     const text = isAbsent(called['arguments']) ? '' : textAt(called['arguments'], `${calledPath}.arguments`)
-    return { id, path, block: this.blockOf(id, name, this.inputOf(text, `${calledPath}.arguments`)) }
+    const input = inputOfArguments(text, () => {
+      this.verdicts.approximate(`${calledPath}.arguments`)
+    })
+    return { id, path, block: this.blockOf(id, name, input) }
   }
 
   private blockOf(id: string, name: string, input: object): Call['block'] {
@@ -62,21 +64,5 @@ export class CallReader {
     this.uses.set(id, use + 1)
     // Some upstreams number the calls of each turn from 0: a later one gets an id with the number of its use.
     return { type: 'tool_use', id: messagesToolId(use === 0 ? id : `${id} ${use}`), name, input }
-  }
-
-  /** The text itself, with its numbers as the model spelled them; a model may have written anything. */
-  private inputOf(text: string, path: string): object {
-    if (text.trim() === '') return {}
-    if (isRecord(parsed(text))) return new JsonText(text)
-    this.verdicts.approximate(path)
-    return { arguments: text }
-  }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }

@@ -4,8 +4,10 @@ import type { TranslationTarget } from '../../translator.js'
 import type { Verdicts } from '../../verdicts.js'
 import { dropUnknown, invalidShape, isAbsent, type Members, objectAt, textAt } from '../members.js'
 import { type Call, CallReader } from './calls.js'
-import { type Block, blocksOf, CacheMarks, type PartContext, type PlacedBlock, textBlock } from './parts.js'
-import { isThinking, turnThoughts } from './thoughts.js'
+import { type Block, CacheMarks, type PlacedBlock, placeholderAt, textBlock } from '../to-messages/blocks.js'
+import { isThoughtLost } from '../to-messages/thinking-blocks.js'
+import { blocksOf, type PartContext } from './parts.js'
+import { turnThoughts } from './thoughts.js'
 
 type TurnRole = 'user' | 'assistant' | 'system'
 
@@ -15,9 +17,6 @@ export interface Turn {
   readonly path: string
   readonly blocks: readonly PlacedBlock[]
 }
-
-/** What an upstream wants instead of nothing: it refuses a conversation without a user, and blocks without text. */
-const PLACEHOLDER = '...'
 
 const known = (...names: readonly string[]): ReadonlySet<string> => new Set(['role', 'content', ...names])
 
@@ -65,8 +64,7 @@ export class Conversation {
 
   /** Whether the last assistant's turn called tools, and what it thought before is not known any more. */
   get isThoughtLost(): boolean {
-    const blocks = this.turns.findLast(({ role }) => role === 'assistant')?.blocks ?? []
-    return blocks.some(({ block }) => block.type === 'tool_use') && !isThinking(blocks[0]?.block)
+    return isThoughtLost(this.turns.findLast(({ role }) => role === 'assistant')?.blocks)
   }
 
   private messageAt(index: number): Members {
@@ -193,11 +191,7 @@ export class Conversation {
   }
 }
 
-const placeholder = (path: string): Turn => ({
-  role: 'user',
-  path,
-  blocks: [{ block: { type: 'text', text: PLACEHOLDER }, path }],
-})
+const placeholder = (path: string): Turn => ({ role: 'user', path, blocks: [placeholderAt(path)] })
 
 const at = (path: string, blocks: readonly Block[]): PlacedBlock[] => blocks.map((block) => ({ block, path }))
 

@@ -3,17 +3,10 @@ import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { EventTranslation, TranslationTarget } from '../../translator.js'
 import type { Members } from '../members.js'
 import { chatUsage, figuresOfMessages } from '../usage.js'
-import {
-  type AnswerTerms,
-  endOf,
-  explanationOf,
-  finishReason,
-  nowSeconds,
-  secondCall,
-  ThoughtsBeforeCalls,
-} from './answer.js'
-import { thinkingBlock } from './thoughts.js'
-import { isTextInput } from './tools.js'
+import { endOf, explanationOf, laterTotals } from '../to-messages/answer-end.js'
+import { customInput } from '../to-messages/tool-inputs.js'
+import { thinkingBlock, ThoughtsBeforeCalls } from '../to-messages/thinking-blocks.js'
+import { type AnswerTerms, finishReason, nowSeconds, secondCall } from './answer.js'
 
 /** Of one answer, held until their blocks are over: the inputs of custom tools, and what was thought. */
 const MAXIMUM_INPUT_CHARACTERS = 256 * 1024
@@ -112,7 +105,7 @@ export class ChatChunks implements EventTranslation {
       this.stopDetails = delta['stop_details'] ?? this.stopDetails
     }
     if (!isRecord(usage)) return
-    this.usage = { ...this.usage, ...Object.fromEntries(Object.entries(usage).filter(([, total]) => total !== null)) }
+    this.usage = laterTotals(this.usage, usage)
   }
 
   private openBlock(index: unknown): OpenBlock {
@@ -215,16 +208,5 @@ export class ChatChunks implements EventTranslation {
     const { id, name } = block.start
     const custom = { name, input: customInput(block.held === '' ? whole : block.held) }
     return this.chunk({ tool_calls: [{ index: block.call, id, type: 'custom', custom }] })
-  }
-}
-
-/** The text in a custom tool's input; the input itself where the model has made something else of it. */
-function customInput(json: string): string {
-  try {
-    const input: unknown = JSON.parse(json)
-    return isTextInput(input) ? input.input : json
-  } catch {
-    // Cut by the maximum of tokens.
-    return json
   }
 }

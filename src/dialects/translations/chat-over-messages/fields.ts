@@ -1,6 +1,7 @@
 import { isRecord } from '../../../core/validation-rules.js'
 import type { Verdicts } from '../../verdicts.js'
 import { invalidShape, isAbsent, type Members, objectAt, optionalListAt, textAt } from '../members.js'
+import { SERVICE_TIERS } from '../to-messages/request-fields.js'
 
 /** Judges a field of the request that is not null. */
 type FieldRule = (value: unknown, path: string, verdicts: Verdicts) => void
@@ -86,7 +87,7 @@ export const CHAT_FIELDS: Readonly<Record<string, FieldRule>> = {
   response_format: responseFormat,
   safety_identifier: translated,
   seed: dropped,
-  service_tier: refusedUnless((value) => Object.hasOwn(SERVICE_TIERS, String(value)), 'Send auto or default.'),
+  service_tier: refusedUnless((value) => SERVICE_TIERS.has(value), 'Send auto or default.'),
   stop: translated,
   store: droppedUnless((value) => value === false),
   stream: translated,
@@ -110,8 +111,6 @@ export function judgeFields(body: Members, verdicts: Verdicts): void {
   }
 }
 
-export const SERVICE_TIERS: Readonly<Record<string, string>> = { auto: 'auto', default: 'standard_only' }
-
 /** The upstream needs a maximum; the caller's newer name wins. */
 export function maximumTokens(body: Members, byDefault: number, verdicts: Verdicts): number {
   const { max_completion_tokens: maximum, max_tokens: older } = body
@@ -132,23 +131,4 @@ export function stopSequences(stop: unknown, verdicts: Verdicts): readonly strin
     const text = textAt(value, path)
     return text.trim() === '' ? verdicts.refuse(path, 'Send a sequence that is not white space alone.') : text
   })
-}
-
-/** What an upstream takes from models that are not told how to choose their words: what is so anyway. */
-const NEUTRAL = 1
-/** Of a model that thinks. */
-const SMALLEST_TOP_P = 0.95
-
-/** Upstreams refuse them from newer models, and all but the neutral ones where the model thinks. */
-export function samplingFields(body: Members, isTaken: boolean, isThinking: boolean, verdicts: Verdicts): Members {
-  const kept: Record<string, number> = {}
-  for (const name of ['temperature', 'top_p']) {
-    const value = body[name]
-    if (isAbsent(value)) continue
-    if (typeof value !== 'number') throw invalidShape(name, 'a number')
-    const isKept = isTaken && (!isThinking || value === NEUTRAL || (name === 'top_p' && value >= SMALLEST_TOP_P))
-    if (isKept) kept[name] = value
-    else if (value !== NEUTRAL) verdicts.drop(name)
-  }
-  return kept
 }

@@ -1,9 +1,8 @@
-import { GatewayError } from '../../../core/errors.js'
+import type { GatewayError } from '../../../core/errors.js'
+import { withCallersPath } from '../caller-paths.js'
 import { isAbsent, type Members } from '../members.js'
+import { fieldNamedIn } from '../to-messages/error-field.js'
 import type { Conversation } from './conversation.js'
-
-/** The upstream's field at the beginning of what it says of it: `messages.3.content.1: …`, `` `temperature` may … ``. */
-const NAMED_FIELD = /^(?:([`"'])([a-z_]+(?:[.[][\w\]]+)*)\1|([a-z_]+(?:[.[][\w\]]+)*)(?=:))/
 
 type PathOf = (rest: readonly string[]) => string | undefined
 
@@ -32,16 +31,12 @@ export class CallersPaths {
   }
 
   /** The error with the caller's name of the field that the upstream names in it, if it is the caller's. */
-  in({ kind, message, details }: GatewayError): GatewayError {
-    const { param: upstreamParam, ...rest } = details
-    const named = kind === 'invalid_request' ? fieldNamedIn(message) : undefined
-    const param = this.of(upstreamParam ?? named)
-    return new GatewayError(kind, message, param === undefined ? rest : { ...rest, param })
+  in(error: GatewayError): GatewayError {
+    return withCallersPath(error, ([name = '', ...rest]) => this.of(name, rest), fieldNamedIn)
   }
 
-  private of(upstreamPath: string | undefined): string | undefined {
-    const [name, ...rest] = upstreamPath?.split(/[.[\]]+/).filter((step) => step !== '') ?? []
-    return name !== undefined && Object.hasOwn(this.fields, name) ? this.fields[name]?.(rest) : undefined
+  private of(name: string, rest: readonly string[]): string | undefined {
+    return Object.hasOwn(this.fields, name) ? this.fields[name]?.(rest) : undefined
   }
 }
 
@@ -49,11 +44,6 @@ const given =
   (request: Members, ...names: readonly string[]): PathOf =>
   () =>
     names.find((name) => !isAbsent(request[name]))
-
-function fieldNamedIn(message: string): string | undefined {
-  const match = NAMED_FIELD.exec(message)
-  return match?.[2] ?? match?.[3]
-}
 
 function messagePath(
   { turns }: Pick<Conversation, 'turns'>,

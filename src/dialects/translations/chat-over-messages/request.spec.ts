@@ -281,12 +281,6 @@ describe('a chat request for an upstream that speaks messages', () => {
     [{ messages: ['x'] }, 'messages[0]'],
     [{ messages: [{ role: 'user', content: ['x'] }] }, 'messages[0].content[0]'],
     [partOf({ type: 'image_url', image_url: 'x' }), 'messages[0].content[0].image_url'],
-    [partOf({ type: 'image_url', image_url: { url: 'file:///x' } }), 'messages[0].content[0].image_url.url'],
-    [
-      partOf({ type: 'image_url', image_url: { url: 'data:image/png;base64,' } }),
-      'messages[0].content[0].image_url.url',
-    ],
-    [partOf({ type: 'file', file: { file_data: 'JVBERi0=' } }), 'messages[0].content[0].file.file_data'],
     [{ messages: [...HELLO, { role: 'assistant', tool_calls: {} }] }, 'messages[1].tool_calls'],
     [{ messages: [...HELLO, { role: 'assistant', function_call: 'f' }] }, 'messages[1].function_call'],
     [{ max_completion_tokens: 0 }, 'max_completion_tokens'],
@@ -327,6 +321,19 @@ describe('a chat request for an upstream that speaks messages', () => {
   ])('names a field that is missing: %j', (fields, path) => {
     const { kind, details } = refusalOf(fields)
     expect([kind, details.code, details.param]).toEqual(['invalid_request', 'missing_required_parameter', path])
+  })
+
+  it.each([
+    [partOf({ type: 'image_url', image_url: { url: 'file:///x' } }), 'messages[0].content[0].image_url.url'],
+    [
+      partOf({ type: 'image_url', image_url: { url: 'data:image/png;base64,' } }),
+      'messages[0].content[0].image_url.url',
+    ],
+    [partOf({ type: 'file', file: { file_data: 'JVBERi0=' } }), 'messages[0].content[0].file.file_data'],
+  ])('asks for the data where it can be neither fetched nor read: %j', (fields, path) => {
+    const { kind, details, message } = refusalOf(fields)
+    expect([kind, details.code, details.param]).toEqual(['invalid_request', 'unsupported_value', path])
+    expect(message).toContain('Send a data: URL with Base64.')
   })
 
   it('takes numbers as they are spelled, and keys in their order', () => {

@@ -7,9 +7,10 @@ import type { TranslationTarget } from '../../translator.js'
 import type { Verdicts } from '../../verdicts.js'
 import { isAbsent, type Members, textAt } from '../members.js'
 import { Conversation, type Turn } from './conversation.js'
-import { judgeFields, maximumTokens, samplingFields, SERVICE_TIERS, stopSequences } from './fields.js'
+import { judgeFields, maximumTokens, stopSequences } from './fields.js'
 import { CallersPaths } from './paths.js'
-import type { Block, PlacedBlock } from './parts.js'
+import type { Block, PlacedBlock } from '../to-messages/blocks.js'
+import { samplingFields, SERVICE_TIERS } from '../to-messages/request-fields.js'
 import { thinkingFields } from './thoughts.js'
 import { type ToolFields, toolFields } from './tools.js'
 
@@ -100,7 +101,7 @@ const formatOf = (schema: JsonText | undefined): Members =>
 
 function otherFields(fields: Members, verdicts: Verdicts): Members {
   const stops = stopSequences(fields['stop'], verdicts)
-  const tier = SERVICE_TIERS[String(fields['service_tier'])]
+  const tier = SERVICE_TIERS.get(fields['service_tier'])
   const userId = userIdOf(fields)
   return {
     ...(stops.length === 0 ? {} : { stop_sequences: stops }),

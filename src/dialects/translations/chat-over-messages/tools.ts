@@ -1,8 +1,9 @@
-import { JsonText, type JsonTexts } from '../../../core/json-text.js'
-import { isRecord } from '../../../core/validation-rules.js'
+import type { JsonText, JsonTexts } from '../../../core/json-text.js'
 import type { ModelFacts } from '../../model-facts.js'
 import type { Verdicts } from '../../verdicts.js'
 import { dropUnknown, invalidShape, isAbsent, type Members, objectAt, optionalListAt, textAt } from '../members.js'
+import { NO_INPUT, TEXT_INPUT } from '../to-messages/tool-inputs.js'
+import { objectSchema } from '../tool-json.js'
 
 /** A tool of the upstream. */
 interface Tool {
@@ -84,9 +85,6 @@ function toolOf(value: unknown, path: string, texts: JsonTexts | undefined, verd
   return { name, path, isCustom: true, fields }
 }
 
-/** What a custom tool takes: one text. */
-const TEXT_INPUT = { type: 'object', properties: { input: { type: 'string' } }, required: ['input'] }
-
 function functionTool(
   value: unknown,
   path: string,
@@ -111,13 +109,9 @@ function description({ description: text }: Members, path: string): Members {
   return isAbsent(text) || text === '' ? {} : { description: textAt(text, `${path}.description`) }
 }
 
-/** As the caller spelled it. Upstreams refuse a schema that does not say that it is of an object. */
 function schemaOf(parameters: unknown, path: string, text: JsonText | undefined): object {
-  if (isAbsent(parameters) || text === undefined) return { type: 'object', properties: {} }
-  const schema = objectAt(parameters, path)
-  if (Object.hasOwn(schema, 'type')) return text
-  const rest = Object.keys(schema).length === 0 ? '}' : `,${text.text.slice(1)}`
-  return new JsonText(`{"type":"object"${rest}`)
+  if (isAbsent(parameters) || text === undefined) return NO_INPUT
+  return objectSchema(objectAt(parameters, path), text)
 }
 
 interface Choice {
@@ -181,7 +175,3 @@ function allowedTools(choice: Members, path: string, tools: readonly Tool[], ver
   verdicts.approximate(path)
   return { tools: tools.filter(({ name }) => names.includes(name)), fields }
 }
-
-/** Whether a value is the input of a custom tool. */
-export const isTextInput = (input: unknown): input is { readonly input: string } =>
-  isRecord(input) && typeof input['input'] === 'string' && Object.keys(input).length === 1

@@ -1,11 +1,12 @@
 import { hash } from 'node:crypto'
-import { JsonText, jsonTextOf } from '../../../core/json-text.js'
+import { jsonTextOf } from '../../../core/json-text.js'
 import { tokensOf } from '../../../core/token-counter.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { Seals } from '../../translator.js'
 import type { Members } from '../members.js'
 import { type AnswerEnd, endOfChat, MESSAGES_STOP } from '../stop-reasons.js'
+import { inputOfArguments } from '../tool-json.js'
 import { figuresOfChat, messagesUsage, type TokenFigures } from '../usage.js'
 import type { ToolNames } from './request-draft.js'
 
@@ -138,15 +139,4 @@ function callOf(call: unknown): Call {
 }
 
 const toolUseOf = (call: Call, context: AnswerContext): object =>
-  toolUseBlock(call.id, call.name, inputOf(call.arguments), context)
-
-/** The model's own spelling where it wrote an object; a client expects one in any case. */
-function inputOf(text: string): object {
-  if (text.trim() === '') return {}
-  try {
-    if (isRecord(JSON.parse(text))) return new JsonText(text)
-  } catch {
-    // As for JSON that is no object.
-  }
-  return { arguments: text }
-}
+  toolUseBlock(call.id, call.name, inputOfArguments(call.arguments), context)

@@ -1,9 +1,9 @@
-import { GatewayError } from '../../../core/errors.js'
 import { JsonBody } from '../../../core/json-body.js'
 import { jsonTextOf, JsonTexts } from '../../../core/json-text.js'
 import type { MessagesFields } from '../../messages-wire.js'
 import type { ChatFields } from '../../openai-wire.js'
 import type { Translator } from '../../translator.js'
+import { withCallersPath } from '../caller-paths.js'
 import { type AnswerContext, messageTextOf } from './answer.js'
 import { estimateInputTokens } from './estimate.js'
 import { MessageEvents } from './events.js'
@@ -26,14 +26,6 @@ export const messagesOverChat: Translator<MessagesFields, ChatFields> = (body, t
     request: JsonBody.written(jsonTextOf(fields), fields),
     response: (answer) => messageTextOf(answer, context),
     events: () => new MessageEvents(context, target.memory),
-    error: (error) => withCallersPath(error, draft),
+    error: (error) => withCallersPath(error, (steps) => draft.callersPath(steps)),
   }
-}
-
-/** An upstream names its own field, which the caller does not know. */
-function withCallersPath(error: GatewayError, draft: RequestDraft): GatewayError {
-  const { param, ...details } = error.details
-  if (param === undefined) return error
-  const path = draft.callerPath(param)
-  return new GatewayError(error.kind, error.message, path === undefined ? details : { ...details, param: path })
 }

@@ -51,9 +51,8 @@ export class RequestDraft {
     }
   }
 
-  /** The caller's path for the upstream's, which may be spelled `messages.3`, `messages[3]` or `messages.[3]`: of the nearest value. */
-  callerPath(param: string): string | undefined {
-    const [name = '', ...steps] = param.match(/[^.[\]]+/g) ?? []
+  /** The caller's path for the upstream's: of the nearest value. */
+  callersPath([name = '', ...steps]: readonly string[]): string | undefined {
     let found = this.fieldPaths.get(name)
     let value = this.fields[name]
     for (const step of steps) {

@@ -1,7 +1,7 @@
 import { GatewayError, quoted } from '../../../core/errors.js'
-import { JsonText } from '../../../core/json-text.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import { listAt, type Members, objectAt, optionalTextAt, textAt, wrongShape } from '../members.js'
+import { objectSchema } from '../tool-json.js'
 import { breakpoint } from './parts.js'
 import { type MemberTable, type RequestDraft } from './request-draft.js'
 
@@ -42,7 +42,7 @@ function functionOf(tool: Members, index: number, draft: RequestDraft): object {
     function: {
       name: shortName,
       ...(description === undefined ? {} : { description }),
-      ...(text === undefined ? {} : { parameters: draft.from(`${path}.input_schema`, withType(schema, text)) }),
+      ...(text === undefined ? {} : { parameters: draft.from(`${path}.input_schema`, objectSchema(schema, text)) }),
       ...(strict === undefined ? {} : { strict }),
     },
   })
@@ -59,13 +59,6 @@ function refuseTool(tool: Members, path: string, draft: RequestDraft): void {
   if (listAt(callers, `${path}.allowed_callers`).some((caller) => caller !== 'direct')) {
     draft.verdicts.refuse(`${path}.allowed_callers`, 'The model itself is the only caller there is.')
   }
-}
-
-/** Chat upstreams want the type at the top, which messages may leave out. */
-function withType({ type }: Members, schema: JsonText): JsonText {
-  if (type !== undefined) return schema
-  const rest = schema.text.slice(1)
-  return new JsonText(`{"type":"object"${/^\s*\}/.test(rest) ? '' : ','}${rest}`)
 }
 
 function strictOf({ strict }: Members, path: string, schema: Members, draft: RequestDraft): boolean | undefined {

@@ -73,7 +73,7 @@ function chatTool(tool: Tool): object {
   const { kind, name, description } = tool
   if (kind === 'function') {
     const { parameters, strict } = tool
-    return { type: kind, function: { name, description, parameters, strict } }
+    return { type: kind, function: { name, description, parameters: parameters?.spelled, strict } }
   }
   const { syntax, definition } = tool.grammar ?? {}
   const format = tool.grammar === undefined ? undefined : { type: 'grammar', grammar: { syntax, definition } }

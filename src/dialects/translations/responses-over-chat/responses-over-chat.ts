@@ -1,6 +1,7 @@
 import type { ResponsesFields } from '../../openai-responses.js'
 import type { ChatFields } from '../../openai-wire.js'
 import type { Translator } from '../../translator.js'
+import { withCallersPath } from '../caller-paths.js'
 import { ResponseEnvelope } from '../responses/envelope.js'
 import { RequestDraft } from '../responses/request-draft.js'
 import { responseOfChat } from './answer.js'
@@ -16,6 +17,6 @@ export const responsesOverChat: Translator<ResponsesFields, ChatFields> = (body,
     request,
     response: (answer, texts) => responseOfChat(answer, texts, context),
     events: () => new ChatToResponseEvents(context),
-    error: draft.paths.translated,
+    error: (error) => withCallersPath(error, draft.paths.callersPath),
   }
 }

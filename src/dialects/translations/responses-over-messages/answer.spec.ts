@@ -291,6 +291,14 @@ describe('An error of a messages upstream', () => {
     const error = translation.error(new GatewayError('invalid_request', 'Wrong.', { param }))
     expect([error.kind, error.message, error.details.param]).toEqual(['invalid_request', 'Wrong.', expected])
   })
+
+  it('names a field that the upstream names in its message alone', () => {
+    const { translation } = translate(request, { facts: { thinking: 'adaptive' } })
+    const error = translation.error(new GatewayError('invalid_request', 'messages.1: must not be empty'))
+    expect([error.message, error.details.param]).toEqual(['messages.1: must not be empty', 'input[1]'])
+    expect(translation.error(new GatewayError('overloaded', 'messages.1: gone')).details.param).toBeUndefined()
+  })
+
   it('names what asks for thinking', () => {
     const { translation } = translate({ reasoning: { effort: 'low' } }, { facts: { thinking: 'adaptive' } })
     const error = translation.error(new GatewayError('invalid_request', 'Wrong.', { param: 'thinking.adaptive' }))

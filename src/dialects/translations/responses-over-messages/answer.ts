@@ -2,14 +2,15 @@ import type { JsonTexts } from '../../../core/json-text.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { TranslationTarget } from '../../translator.js'
-import { type Members, parsedOr } from '../members.js'
+import type { Members } from '../members.js'
 import type { ResponseEnvelope } from '../responses/envelope.js'
 import type { ReasoningWishes } from '../responses/request-draft.js'
 import { type AnswerEntry, wholeResponse } from '../responses/whole-response.js'
-import { type AnswerEnd, endOfMessage } from '../stop-reasons.js'
+import { endOf, explanationOf } from '../to-messages/answer-end.js'
+import type { Block } from '../to-messages/blocks.js'
+import { customInput } from '../to-messages/tool-inputs.js'
+import { blocksText, isThinkingType, thinkingBlock, ThoughtsBeforeCalls } from '../to-messages/thinking-blocks.js'
 import { figuresOfMessages } from '../usage.js'
-import type { Block } from './blocks.js'
-import { blocksText, isThinkingType, thinkingBlock } from './thinking-blocks.js'
 
 /** What an answer depends on beside itself. */
 export interface AnswerContext {
@@ -20,47 +21,9 @@ export interface AnswerContext {
   readonly customNames: ReadonlySet<string>
 }
 
-/** Shown where an upstream refuses without a word. */
-const REFUSED = 'The model refused to answer.'
-
-/** How the answer ended; of a turn that is only paused there is no telling here. Throws `upstream_failed`. */
-export function endOf(stopReason: unknown): AnswerEnd {
-  const end = typeof stopReason === 'string' ? endOfMessage(stopReason) : undefined
-  if (end === undefined) throw malformedResponse('The upstream did not end its answer.')
-  return end
-}
-
-export const explanationOf = (details: unknown): string =>
-  isRecord(details) && typeof details['explanation'] === 'string' && details['explanation'] !== ''
-    ? details['explanation']
-    : REFUSED
-
 /** What a client keeps of thoughts, whatever of them it is shown; undefined where none is whole. */
 export const sealedBlocks = (blocks: readonly Block[], { target }: AnswerContext): string | undefined =>
   blocks.length === 0 ? undefined : target.seals.seal(blocksText(blocks))
-
-/** Remembers what was thought before each call, for clients that do not send back what they cannot read. */
-export class ThoughtsBeforeCalls {
-  private blocks: Block[] = []
-
-  constructor(private readonly target: TranslationTarget) {}
-
-  add(block: Block): void {
-    this.blocks.push(block)
-  }
-
-  called(callId: string): void {
-    if (this.blocks.length > 0) this.target.thoughts?.remember(callId, blocksText(this.blocks))
-    this.blocks = []
-  }
-}
-
-/** The text that a custom tool is called with; all of it, where the model did not keep to the form. */
-export function customInput(json: string): string {
-  const value = parsedOr(json)
-  const isText = isRecord(value) && typeof value['input'] === 'string' && Object.keys(value).length === 1
-  return isText ? String(value['input']) : json
-}
 
 /** A message as a response; `texts` is the same with numbers as they came. Throws `upstream_failed`. */
 export function responseOfMessage(answer: Members, texts: JsonTexts, context: AnswerContext): string {
@@ -91,7 +54,7 @@ class AnswerEntries {
     private readonly texts: JsonTexts,
     private readonly context: AnswerContext,
   ) {
-    this.thoughts = new ThoughtsBeforeCalls(context.target)
+    this.thoughts = new ThoughtsBeforeCalls(context.target.thoughts)
   }
 
   /** Blocks of tools that upstreams run are never asked for. */

@@ -5,9 +5,11 @@ import type { EventTranslation } from '../../translator.js'
 import type { Members } from '../members.js'
 import { ResponseEventWriter } from '../responses/event-writer.js'
 import { figuresOfMessages } from '../usage.js'
-import { type AnswerContext, customInput, endOf, explanationOf, sealedBlocks, ThoughtsBeforeCalls } from './answer.js'
-import type { Block } from './blocks.js'
-import { isThinkingType, thinkingBlock } from './thinking-blocks.js'
+import { endOf, explanationOf, laterTotals } from '../to-messages/answer-end.js'
+import type { Block } from '../to-messages/blocks.js'
+import { customInput } from '../to-messages/tool-inputs.js'
+import { isThinkingType, thinkingBlock, ThoughtsBeforeCalls } from '../to-messages/thinking-blocks.js'
+import { type AnswerContext, sealedBlocks } from './answer.js'
 
 /** The input of a custom tool comes within JSON, and is not known before its end. */
 const MAXIMUM_HELD_CHARACTERS = 256 * 1024
@@ -45,7 +47,7 @@ export class MessageToResponseEvents implements EventTranslation {
 
   constructor(private readonly context: AnswerContext) {
     this.writer = new ResponseEventWriter(context.envelope, context.target.memory)
-    this.thoughts = new ThoughtsBeforeCalls(context.target)
+    this.thoughts = new ThoughtsBeforeCalls(context.target.thoughts)
   }
 
   event(event: Members): string {
@@ -84,9 +86,7 @@ export class MessageToResponseEvents implements EventTranslation {
 
   /** Totals: later figures replace earlier ones. */
   private readUsage(usage: unknown): void {
-    if (!isRecord(usage)) return
-    const told = Object.fromEntries(Object.entries(usage).filter(([, figure]) => figure != null))
-    this.usage = { ...this.usage, ...told }
+    if (isRecord(usage)) this.usage = laterTotals(this.usage, usage)
   }
 
   private readEnd({ delta, usage }: Members): void {

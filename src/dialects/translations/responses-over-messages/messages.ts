@@ -1,6 +1,3 @@
-import { JsonText } from '../../../core/json-text.js'
-import { isRecord } from '../../../core/validation-rules.js'
-import { parsedOr } from '../members.js'
 import {
   type AssistantTurn,
   type Call,
@@ -12,8 +9,10 @@ import {
 } from '../responses/conversation.js'
 import type { RequestDraft } from '../responses/request-draft.js'
 import { messagesToolId } from '../tool-ids.js'
-import { type Block, BlockMaker, type PlacedBlock } from './blocks.js'
-import { blocksIn, isThinkingType, openedBlocks } from './thinking-blocks.js'
+import { inputOfArguments } from '../tool-json.js'
+import { type Block, type PlacedBlock, placeholderAt } from '../to-messages/blocks.js'
+import { blocksIn, isThinkingType, isThoughtLost } from '../to-messages/thinking-blocks.js'
+import { BlockMaker } from './blocks.js'
 
 type Role = 'user' | 'assistant' | 'system'
 
@@ -22,9 +21,6 @@ interface Message {
   readonly path: string
   readonly blocks: PlacedBlock[]
 }
-
-/** What an upstream wants instead of nothing: it refuses a conversation that a user does not begin and end. */
-const PLACEHOLDER = '...'
 
 /** The conversation as messages upstreams take it: a user begins and ends it, and those that speak take turns. */
 export class MessagesConversation {
@@ -51,8 +47,7 @@ export class MessagesConversation {
 
   /** Whether the last turn of the model called tools, and what it thought before is not known any more. */
   get isThoughtLost(): boolean {
-    const blocks = this.messages.findLast(({ role }) => role === 'assistant')?.blocks ?? []
-    return blocks.some(({ block }) => block.type === 'tool_use') && !isThinkingType(blocks[0]?.block.type)
+    return isThoughtLost(this.messages.findLast(({ role }) => role === 'assistant')?.blocks)
   }
 
   /** Members of the upstream's request, whose paths are told. */
@@ -110,7 +105,7 @@ export class MessagesConversation {
 
   private thoughtBlocks({ path, sealed }: Reasoning): readonly PlacedBlock[] {
     const { target, verdicts } = this.draft
-    const opened = sealed === undefined ? undefined : openedBlocks(target.seals, sealed)
+    const opened = sealed === undefined ? undefined : blocksIn(target.seals.open(sealed))
     if (opened === undefined) verdicts.drop(sealed === undefined ? path : `${path}.encrypted_content`)
     return (opened ?? []).map((block) => ({ block, path }))
   }
@@ -131,16 +126,12 @@ export class MessagesConversation {
   }
 
   private callBlock({ path, id, name, text, isCustom }: Call): PlacedBlock {
-    const input = isCustom ? { input: text } : this.inputOf(text, path)
+    const input = isCustom
+      ? { input: text }
+      : inputOfArguments(text, () => {
+          this.draft.verdicts.approximate(`${path}.arguments`)
+        })
     return { block: { type: 'tool_use', id: messagesToolId(id), name, input }, path }
-  }
-
-  /** As it was spelled, numbers and all. */
-  private inputOf(text: string, path: string): unknown {
-    if (text.trim() === '') return {}
-    if (isRecord(parsedOr(text))) return new JsonText(text)
-    this.draft.verdicts.approximate(`${path}.arguments`)
-    return { arguments: text }
   }
 
   private resultBlock({ path, callId, parts }: Result): PlacedBlock {
@@ -165,6 +156,6 @@ export class MessagesConversation {
 
   private pad(path: string, place: 'unshift' | 'push'): void {
     this.draft.verdicts.approximate(path)
-    this.messages[place]({ role: 'user', path, blocks: [{ block: { type: 'text', text: PLACEHOLDER }, path }] })
+    this.messages[place]({ role: 'user', path, blocks: [placeholderAt(path)] })
   }
 }

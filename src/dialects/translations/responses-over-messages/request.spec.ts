@@ -473,7 +473,7 @@ describe('Its tools', () => {
     expect(sentText).toContain(
       '{"name":"f","description":"d","input_schema":{"z":1.0, "type":"object","a":12345678901234567890},"strict":true},' +
         '{"name":"g","input_schema":{"type":"object","properties":{}}},' +
-        '{"name":"h","input_schema":{"type":"object","b":1e400}},{"name":"i","input_schema":{"type":"object"}},' +
+        '{"name":"h","input_schema":{"type":"object", "b":1e400}},{"name":"i","input_schema":{"type":"object" }},' +
         '{"name":"j","input_schema":{"type":"object","properties":{"input":{"type":"string"}},"required":["input"]}}',
     )
     expect(sentText).toContain('"schema":{"b":1.0,"a":0}')

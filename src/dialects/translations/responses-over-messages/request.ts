@@ -10,6 +10,7 @@ import {
   readReasoningAsked,
 } from '../responses/request-draft.js'
 import { readToolChoice, readTools } from '../responses/tools.js'
+import { samplingFields, SERVICE_TIERS } from '../to-messages/request-fields.js'
 import { MessagesConversation } from './messages.js'
 import type { MessagesDraft } from './messages-draft.js'
 import { setThinking } from './thinking.js'
@@ -40,11 +41,6 @@ function setFormat(format: Members, draft: MessagesDraft): void {
   draft.paths.set('output_config.format.schema', 'text.format.schema')
 }
 
-const SERVICE_TIERS: ReadonlyMap<unknown, string> = new Map([
-  ['auto', 'auto'],
-  ['default', 'standard_only'],
-])
-
 const serviceTier: Handler = (value, draft, name) => {
   const tier = SERVICE_TIERS.get(value) ?? draft.verdicts.refuse(name, 'Send auto or default.')
   draft.set(name, tier, name)
@@ -57,26 +53,9 @@ const userId: Handler = (value, draft, name) => {
   draft.paths.set('metadata.user_id', name)
 }
 
-/** What upstreams take from models that are not told how to choose their words: what is so anyway. */
-const NEUTRAL = 1
-/** Of a model that thinks. */
-const SMALLEST_TOP_P = 0.95
-
-const sampling: Handler = (value, draft, name) => {
-  if (name === 'temperature' && Number(value) > 1) draft.verdicts.refuse(name, 'Send at most 1.')
-  draft.set(name, value, name)
-}
-
-/** Upstreams refuse them from newer models, and all but the neutral ones where the model thinks. */
-function judgeSampling({ upstream, facts, verdicts }: MessagesDraft, isThinking: boolean): void {
-  for (const name of ['temperature', 'top_p']) {
-    const value = upstream[name]
-    if (value === undefined) continue
-    const isNeutral = value === NEUTRAL || (name === 'top_p' && Number(value) >= SMALLEST_TOP_P)
-    if (facts.sampling && (!isThinking || isNeutral)) continue
-    upstream[name] = undefined
-    if (value !== NEUTRAL) verdicts.drop(name)
-  }
+const sampling: Handler = (value, { verdicts, paths }, name) => {
+  if (name === 'temperature' && Number(value) > 1) verdicts.refuse(name, 'Send at most 1.')
+  paths.set(name, name)
 }
 
 /** What becomes of each field; complete, as a test compares it with the types of the vendor's client. */
@@ -122,13 +101,13 @@ export function messagesRequest(draft: MessagesDraft): JsonBody<MessagesFields> 
   const maximumTokens = draft.maximumTokens ?? defaultMaximum(draft)
   setTools(draft)
   const isThinking = setThinking(draft.reasoning, { maximumTokens, isLost: conversation.isThoughtLost }, draft)
-  judgeSampling(draft, isThinking)
-  const { outputConfig, upstream, target } = draft
+  const { outputConfig, upstream, target, body, facts, verdicts } = draft
   return draft.written<MessagesFields>({
     model: target.upstreamModel,
     max_tokens: maximumTokens,
     ...conversation.fields(),
     ...upstream,
+    ...samplingFields({ ...body.fields }, facts.sampling, isThinking, verdicts),
     ...(Object.keys(outputConfig).length === 0 ? {} : { output_config: outputConfig }),
   })
 }

@@ -1,7 +1,9 @@
 import type { MessagesFields } from '../../messages-wire.js'
 import type { ResponsesFields } from '../../openai-responses.js'
 import type { Translator } from '../../translator.js'
+import { withCallersPath } from '../caller-paths.js'
 import { ResponseEnvelope } from '../responses/envelope.js'
+import { fieldNamedIn } from '../to-messages/error-field.js'
 import { responseOfMessage } from './answer.js'
 import { MessageToResponseEvents } from './events.js'
 import { MessagesDraft } from './messages-draft.js'
@@ -17,6 +19,6 @@ export const responsesOverMessages: Translator<ResponsesFields, MessagesFields> 
     request,
     response: (answer, texts) => responseOfMessage(answer, texts, context),
     events: () => new MessageToResponseEvents(context),
-    error: draft.paths.translated,
+    error: (error) => withCallersPath(error, draft.paths.callersPath, fieldNamedIn),
   }
 }

@@ -1,10 +1,8 @@
-import { JsonText } from '../../../core/json-text.js'
 import type { Members } from '../members.js'
-import type { FunctionTool, Tool, ToolChoice } from '../responses/tools.js'
+import type { Tool, ToolChoice } from '../responses/tools.js'
+import { NO_INPUT, TEXT_INPUT } from '../to-messages/tool-inputs.js'
+import { objectSchema } from '../tool-json.js'
 import type { MessagesDraft } from './messages-draft.js'
-
-/** What a custom tool takes: one text. */
-const TEXT_INPUT = { type: 'object', properties: { input: { type: 'string' } }, required: ['input'] }
 
 /** Sets `tools` and `tool_choice`. */
 export function setTools(draft: MessagesDraft): void {
@@ -47,17 +45,10 @@ const upstreamTool =
   (tool: Tool): object => {
     const { name, description, path } = tool
     if (tool.kind === 'function') {
-      const { strict } = tool
-      return { name, description, input_schema: schemaOf(tool), ...(strict === true ? { strict } : {}) }
+      const { parameters, strict } = tool
+      const input_schema = parameters === undefined ? NO_INPUT : objectSchema(parameters.schema, parameters.spelled)
+      return { name, description, input_schema, ...(strict === true ? { strict } : {}) }
     }
     if (tool.grammar !== undefined) verdicts.refuse(`${path}.format`, 'Send a custom tool without a grammar.')
     return { name, description, input_schema: TEXT_INPUT }
   }
-
-/** As it was spelled. Upstreams refuse a schema that does not say that it is of an object. */
-function schemaOf({ parameters, hasType }: FunctionTool): unknown {
-  if (parameters === undefined) return { type: 'object', properties: {} }
-  if (hasType) return parameters
-  const rest = parameters.text.slice(1).trimStart()
-  return new JsonText(`{"type":"object"${rest.startsWith('}') ? '' : ','}${rest}`)
-}

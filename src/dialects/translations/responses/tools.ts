@@ -11,10 +11,8 @@ interface ToolHead {
 
 export interface FunctionTool extends ToolHead {
   readonly kind: 'function'
-  /** As the caller spelled it; absent = none are taken. */
-  readonly parameters: JsonText | undefined
-  /** Whether the schema says that it is one of an object. */
-  readonly hasType: boolean
+  /** Absent = none are taken. */
+  readonly parameters: { readonly schema: Members; readonly spelled: JsonText } | undefined
   readonly strict: boolean | undefined
 }
 
@@ -54,14 +52,13 @@ export function readTools(tools: unknown, texts: JsonTexts, verdicts: Verdicts):
   })
 }
 
-function readFunction(tool: Members, head: ToolHead, text: JsonText | undefined): FunctionTool {
+function readFunction(tool: Members, head: ToolHead, spelled: JsonText | undefined): FunctionTool {
   const { parameters, strict } = tool
   const schema = parameters == null ? undefined : objectAt(parameters, `${head.path}.parameters`)
   return {
     ...head,
     kind: 'function',
-    parameters: schema === undefined ? undefined : text,
-    hasType: schema?.['type'] !== undefined,
+    parameters: schema === undefined || spelled === undefined ? undefined : { schema, spelled },
     strict: typeof strict === 'boolean' ? strict : undefined,
   }
 }

@@ -1,0 +1,43 @@
+import { GatewayError } from '../../core/errors.js'
+
+/** Upstreams write `messages.3.content`, `messages[3].content` and even `messages.[3].content`. */
+const STEPS = /[^.[\]]+/g
+
+/** The caller's name of what the upstream names by these steps; undefined for what is not the caller's. */
+type PathOf = (steps: readonly string[]) => string | undefined
+
+/**
+ * The error with the caller's name of its field, or with none if no field of the caller became that one. `fieldIn` finds the field in
+ * the message, for upstreams that name it nowhere else.
+ */
+export function withCallersPath(
+  error: GatewayError,
+  callersPath: PathOf,
+  fieldIn: (message: string) => string | undefined = () => undefined,
+): GatewayError {
+  const { kind, message } = error
+  const { param, ...details } = error.details
+  const named = param ?? (kind === 'invalid_request' ? fieldIn(message) : undefined)
+  if (named === undefined) return error
+  const path = callersPath(named.match(STEPS) ?? [])
+  return new GatewayError(kind, message, path === undefined ? details : { ...details, param: path })
+}
+
+/** Which of the caller's fields became which of the upstream's. */
+export class PathMap {
+  private readonly callers = new Map<string, string>()
+
+  /** `upstream` with dots alone. */
+  set(upstream: string, caller: string): void {
+    this.callers.set(upstream, caller)
+  }
+
+  /** By the longest beginning of the path that is known. */
+  readonly callersPath: PathOf = (steps) => {
+    for (let length = steps.length; length > 0; length--) {
+      const found = this.callers.get(steps.slice(0, length).join('.'))
+      if (found !== undefined) return found
+    }
+    return undefined
+  }
+}

@@ -1,0 +1,40 @@
+import type { Verdicts } from '../../verdicts.js'
+
+/** A content block of the upstream. */
+export type Block = Record<string, unknown> & { readonly type: string }
+
+/** A block, and the caller's field that it was made of. */
+export interface PlacedBlock {
+  readonly block: Block
+  readonly path: string
+}
+
+/** A text block; none for a text of white space alone, which upstreams refuse. */
+export const textBlock = (text: string): Block | undefined => (text.trim() === '' ? undefined : { type: 'text', text })
+
+/** What a user says where an upstream wants one to speak and the caller's conversation has none. */
+export const placeholderAt = (path: string): PlacedBlock => ({ block: { type: 'text', text: '...' }, path })
+
+/** Upstreams refuse a request with more. */
+const MAXIMUM_CACHE_MARKS = 4
+
+/** Where the caller wants the prompt cache to be cut. */
+export class CacheMarks {
+  private readonly marks: PlacedBlock[] = []
+
+  add(block: Block, path: string): void {
+    this.marks.push({ block, path })
+  }
+
+  /**
+   * Marks the last four: what stands before the last one is looked up in the cache as a whole, so that earlier marks only
+   * matter to requests that went before.
+   */
+  apply(verdicts: Verdicts): void {
+    const surplus = Math.max(0, this.marks.length - MAXIMUM_CACHE_MARKS)
+    this.marks.forEach(({ block, path }, index) => {
+      if (index < surplus) verdicts.drop(path)
+      else block['cache_control'] = { type: 'ephemeral' }
+    })
+  }
+}

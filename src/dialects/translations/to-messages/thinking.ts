@@ -1,0 +1,80 @@
+import type { ModelFacts } from '../../model-facts.js'
+import type { Verdicts } from '../../verdicts.js'
+import type { Members } from '../members.js'
+
+/** Tokens for an effort, where a model is told a budget. */
+const BUDGETS: ReadonlyMap<string, number> = new Map([
+  ['minimal', 1024],
+  ['low', 2048],
+  ['medium', 8192],
+  ['high', 16_384],
+  ['xhigh', 32_000],
+  ['max', 32_000],
+])
+
+/** The efforts that there are, beside none. */
+export const EFFORTS: readonly string[] = [...BUDGETS.keys()]
+
+const SMALLEST_BUDGET = 1024
+/** Of the maximum of tokens; the rest is for the answer. */
+const LARGEST_SHARE = 0.8
+
+/** Members of the upstream's request; the effort is one of `output_config`. */
+export interface ThinkingFields {
+  readonly thinking?: Members
+  readonly effort?: string
+}
+
+/** What else is said of thinking. */
+export interface ThinkingTerms {
+  readonly facts: ModelFacts
+  readonly maximumTokens: number
+  /** Whether the rest of the request lets the model think. */
+  readonly isAllowed: boolean
+  /** What is to be shown of the thoughts. */
+  readonly display: Members
+  /** Where the caller names the effort. */
+  readonly effortPath: string
+}
+
+/** How a model that can think is asked to, with one of the efforts or none named. */
+export const withThinking = (effort: string | undefined, terms: ThinkingTerms, verdicts: Verdicts): ThinkingFields =>
+  terms.facts.thinking === 'adaptive'
+    ? adaptiveThinking(effort, terms, verdicts)
+    : budgetThinking(effort ?? 'minimal', terms, verdicts)
+
+/** Models that think by themselves are told not to; those that cannot be are told to think little. */
+export function withoutThinking(
+  { thinking, thinkingOff }: ModelFacts,
+  path: string,
+  verdicts: Verdicts,
+): ThinkingFields {
+  if (thinking !== 'adaptive') return {}
+  if (thinkingOff !== 'disabled') verdicts.approximate(path)
+  return thinkingOff === 'never' ? { effort: 'low' } : { thinking: { type: thinkingOff } }
+}
+
+function adaptiveThinking(
+  effort: string | undefined,
+  { isAllowed, display, effortPath }: ThinkingTerms,
+  verdicts: Verdicts,
+): ThinkingFields {
+  if (effort === 'minimal') verdicts.approximate(effortPath)
+  const named = effort === undefined ? {} : { effort: effort === 'minimal' ? 'low' : effort }
+  // Left out, not disabled: there are models that cannot be switched off.
+  return isAllowed ? { thinking: { type: 'adaptive', ...display }, ...named } : named
+}
+
+function budgetThinking(
+  effort: string,
+  { isAllowed, display, effortPath, maximumTokens }: ThinkingTerms,
+  verdicts: Verdicts,
+): ThinkingFields {
+  if (!isAllowed) return {}
+  verdicts.approximate(effortPath)
+  // The budget must be less than the maximum, and has a minimum of its own.
+  if (maximumTokens <= SMALLEST_BUDGET) return {}
+  const largest = Math.max(SMALLEST_BUDGET, Math.floor(maximumTokens * LARGEST_SHARE))
+  const budget_tokens = Math.min(BUDGETS.get(effort) ?? SMALLEST_BUDGET, largest)
+  return { thinking: { type: 'enabled', budget_tokens, ...display } }
+}
