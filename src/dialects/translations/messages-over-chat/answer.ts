@@ -7,7 +7,8 @@ import type { Seals } from '../../translator.js'
 import type { Members } from '../members.js'
 import { type AnswerEnd, endOfChat, MESSAGES_STOP } from '../stop-reasons.js'
 import { inputOfArguments } from '../tool-json.js'
-import { figuresOfChat, messagesUsage, type TokenFigures } from '../usage.js'
+import { messageIn, readCall, thoughtsIn, usageIn } from '../to-chat/answers.js'
+import { messagesUsage, type TokenFigures } from '../usage.js'
 import type { ToolNames } from './request-draft.js'
 
 /** What an answer needs of its request. */
@@ -23,12 +24,7 @@ export interface AnswerContext {
 
 /** JSON text of a message for a chat completion. Throws `upstream_failed` for one without a message or a finish reason. */
 export function messageTextOf(answer: Members, context: AnswerContext): string {
-  const choice: unknown = Array.isArray(answer['choices']) ? answer['choices'][0] : undefined
-  if (!isRecord(choice) || !isRecord(choice['message']))
-    throw malformedResponse('The upstream answered without a message.')
-  const { message } = choice
-  const finishReason = textIn(choice, 'finish_reason')
-  if (finishReason === '') throw malformedResponse('The upstream answered without a finish reason.')
+  const { message, finishReason } = messageIn(answer)
   const calls = callsIn(message)
   const refusal = textIn(message, 'refusal')
   const end = endOfChat(finishReason, calls.length > 0, refusal !== '')
@@ -39,7 +35,7 @@ export function messageTextOf(answer: Members, context: AnswerContext): string {
     ...(text === '' ? [] : [{ ...textBlock(), text }]),
     ...(end === 'refused' ? [] : calls.map((call) => toolUseOf(call, context))),
   ]
-  const figures = figuresIn(answer['usage']) ?? {
+  const figures = usageIn(answer) ?? {
     ...estimated(context.inputTokens()),
     output: calls.reduce((sum, call) => sum + tokensOf(call.arguments), tokensOf(thoughts) + tokensOf(text)),
   }
@@ -68,9 +64,6 @@ export const stopOf = (end: AnswerEnd, refusal: string): object => ({
   stop_details:
     end === 'refused' ? { type: 'refusal', category: null, explanation: refusal === '' ? null : refusal } : null,
 })
-
-export const figuresIn = (usage: unknown): TokenFigures | undefined =>
-  isRecord(usage) ? figuresOfChat(usage) : undefined
 
 /** Of an upstream that has told no usage. */
 export const estimated = (input: number): TokenFigures => ({
@@ -108,12 +101,6 @@ export function textIn(members: Members, name: string): string {
   return value
 }
 
-/** Under the name that most upstreams use, or the other; some say the same under both. */
-export function thoughtsIn(members: Members): string {
-  const thoughts = textIn(members, 'reasoning_content')
-  return thoughts === '' && typeof members['reasoning'] === 'string' ? members['reasoning'] : thoughts
-}
-
 interface Call {
   readonly id: string
   readonly name: string
@@ -130,12 +117,12 @@ function callsIn(message: Members): Call[] {
 export const FUNCTION_CALL_ID = 'call_0'
 
 function callOf(call: unknown): Call {
-  const called = isRecord(call) ? call['function'] : undefined
-  if (!isRecord(call) || !isRecord(called)) throw malformedResponse('The upstream answered with a call of no function.')
-  const id = textIn(call, 'id')
-  const name = textIn(called, 'name')
-  if (id === '' || name === '') throw malformedResponse('The upstream answered with a call without id or name.')
-  return { id, name, arguments: textIn(called, 'arguments') }
+  const { id, name, text = '', isCustom } = readCall(call)
+  if (id === undefined || name === undefined || isCustom) {
+    throw malformedResponse('The upstream answered with a call without id or name.')
+  }
+  if (typeof text !== 'string') throw malformedResponse('The upstream answered with arguments that are no text.')
+  return { id, name, arguments: text }
 }
 
 const toolUseOf = (call: Call, context: AnswerContext): object =>

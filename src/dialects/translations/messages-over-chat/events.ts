@@ -4,18 +4,11 @@ import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { EventTranslation, TranslationTarget } from '../../translator.js'
 import type { Members } from '../members.js'
 import { endOfChat } from '../stop-reasons.js'
-import { messagesUsage } from '../usage.js'
-import {
-  type AnswerContext,
-  emptyMessage,
-  estimated,
-  figuresIn,
-  FUNCTION_CALL_ID,
-  stopOf,
-  textIn,
-  thoughtsIn,
-} from './answer.js'
-import { BlockWriter } from './block-writer.js'
+import { AnswerQueue } from '../to-chat/answer-queue.js'
+import { type CallPiece, choiceIn, finishReasonIn, readCall, thoughtsIn, usageIn } from '../to-chat/answers.js'
+import { messagesUsage, type TokenFigures } from '../usage.js'
+import { type AnswerContext, emptyMessage, estimated, FUNCTION_CALL_ID, stopOf, textIn } from './answer.js'
+import { BlockWriter, type TextKind } from './block-writer.js'
 
 /** Of a refusal, which is told at the end. */
 const MAXIMUM_REFUSAL_CHARACTERS = 256 * 1024
@@ -33,10 +26,11 @@ const DELTA_USAGE: ReadonlySet<string> = new Set([
 /** Translates the chunks of one chat stream to the events of a message. */
 export class MessageEvents implements EventTranslation {
   private readonly blocks: BlockWriter
+  private readonly queue: AnswerQueue<TextKind>
   private isStarted = false
   private finishReason: string | undefined
   private refusal = ''
-  private usage: unknown
+  private usage: TokenFigures | undefined
   /** Estimated, for an upstream that tells none. */
   private outputTokens = 0
 
@@ -44,27 +38,28 @@ export class MessageEvents implements EventTranslation {
     private readonly context: AnswerContext,
     memory: TranslationTarget['memory'],
   ) {
-    this.blocks = new BlockWriter(context, memory)
+    this.blocks = new BlockWriter(context)
+    this.queue = new AnswerQueue(this.blocks, memory)
   }
 
   event(chunk: Members): string {
     const start = this.isStarted ? '' : this.start(chunk)
     // The figures are totals: the last ones count.
-    if (isRecord(chunk['usage'])) this.usage = chunk['usage']
+    this.usage = usageIn(chunk) ?? this.usage
     const choice = choiceIn(chunk)
     if (choice === undefined) return start
     const frames = start + this.content(isRecord(choice['delta']) ? choice['delta'] : {})
-    const reason = textIn(choice, 'finish_reason')
-    return reason === '' ? frames : frames + this.finish(reason)
+    const reason = finishReasonIn(choice)
+    return reason === undefined ? frames : frames + this.finish(reason)
   }
 
   end(): string {
     if (this.finishReason === undefined) {
       throw malformedResponse('The upstream ended its stream without a finish reason.')
     }
-    const end = endOfChat(this.finishReason, this.blocks.hasCalls, this.refusal !== '')
+    const end = endOfChat(this.finishReason, this.queue.hasCalls, this.refusal !== '')
     const delta = { ...stopOf(end, this.refusal), container: null }
-    return this.blocks.close() + frameOf({ type: 'message_delta', delta, usage: this.totals() }) + STOP_FRAME
+    return this.rest() + frameOf({ type: 'message_delta', delta, usage: this.totals() }) + STOP_FRAME
   }
 
   private start(chunk: Members): string {
@@ -83,58 +78,47 @@ export class MessageEvents implements EventTranslation {
     const refusal = textIn(delta, 'refusal')
     if (refusal !== '') this.refuse(refusal)
     const { tool_calls: calls, function_call: functionCall } = delta
-    if (Array.isArray(calls)) for (const call of calls) frames += this.call(call)
-    if (isRecord(functionCall)) frames += this.call({ index: 0, id: FUNCTION_CALL_ID, function: functionCall })
+    if (Array.isArray(calls)) for (const call of calls) frames += this.call(readCall(call))
+    if (isRecord(functionCall))
+      frames += this.call(readCall({ index: 0, id: FUNCTION_CALL_ID, function: functionCall }))
     return frames
   }
 
-  private text(kind: 'text' | 'thinking', text: string): string {
+  private text(kind: TextKind, text: string): string {
     this.outputTokens += tokensOf(text)
-    return this.blocks.text(kind, text)
+    return this.queue.said(kind, text)
   }
 
   private refuse(text: string): void {
     this.refusal += text
     if (this.refusal.length > MAXIMUM_REFUSAL_CHARACTERS)
       throw malformedResponse('The upstream refused at too great length.')
-    this.blocks.dropWaitingCalls()
+    this.queue.dropWaitingCalls()
   }
 
-  private call(call: unknown): string {
-    if (!isRecord(call)) throw malformedResponse('The upstream sent a call that is no object.')
-    const { index, function: called } = call
-    const members = isRecord(called) ? called : {}
-    const input = textIn(members, 'arguments')
-    this.outputTokens += tokensOf(input)
+  private call(piece: CallPiece): string {
+    if (typeof piece.text === 'string') this.outputTokens += tokensOf(piece.text)
     // Calls of a refused turn are not handed on.
-    if (this.refusal !== '') return ''
-    const toolIndex = typeof index === 'number' ? index : 0
-    return this.blocks.call(toolIndex, textIn(call, 'id'), textIn(members, 'name'), input)
+    return this.refusal === '' ? this.queue.call(piece) : ''
   }
 
   private finish(reason: string): string {
     this.finishReason = reason
-    if (endOfChat(reason, false, this.refusal !== '') === 'refused') this.blocks.dropWaitingCalls()
-    return this.blocks.close()
+    if (endOfChat(reason, false, this.refusal !== '') === 'refused') this.queue.dropWaitingCalls()
+    return this.rest()
+  }
+
+  private rest(): string {
+    return this.queue.rest() + this.blocks.close()
   }
 
   private totals(): object {
-    const figures = figuresIn(this.usage)
+    const { usage: figures } = this
     const usage = messagesUsage(figures ?? { ...estimated(0), output: this.outputTokens })
     const totals = Object.fromEntries(Object.entries(usage).filter(([name]) => DELTA_USAGE.has(name)))
     // Those of the first event stand.
     return figures === undefined ? { ...totals, input_tokens: null } : totals
   }
-}
-
-/** The first choice; no others are asked for. */
-function choiceIn({ choices }: Members): Members | undefined {
-  if (choices === undefined || choices === null) return undefined
-  if (!Array.isArray(choices)) throw malformedResponse('The upstream sent choices that are no list.')
-  const choice = (choices as unknown[]).find((other) => !isRecord(other) || (other['index'] ?? 0) === 0)
-  if (choice === undefined) return undefined
-  if (!isRecord(choice)) throw malformedResponse('The upstream sent a choice that is no object.')
-  return choice
 }
 
 const frameOf = (event: Members & { readonly type: string }): string =>

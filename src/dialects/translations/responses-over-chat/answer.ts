@@ -8,7 +8,7 @@ import type { OutputPart } from '../responses/output-items.js'
 import type { ReasoningWishes } from '../responses/request-draft.js'
 import { type AnswerEntry, wholeResponse } from '../responses/whole-response.js'
 import { endOfChat } from '../stop-reasons.js'
-import { figuresOfChat, type TokenFigures } from '../usage.js'
+import { messageIn, readCall, thoughtsIn, usageIn } from '../to-chat/answers.js'
 import { sealReasoning } from './reasoning-seal.js'
 
 /** What an answer depends on beside itself. */
@@ -18,24 +18,9 @@ export interface AnswerContext {
   readonly target: TranslationTarget
 }
 
-/** Missing figures stay missing. */
-export const usageOf = ({ usage }: Members): TokenFigures | undefined =>
-  isRecord(usage) ? figuresOfChat(usage) : undefined
-
 /** The class in which the upstream has served the request, where it says so. */
 export const tierOf = ({ service_tier: tier }: Members): string | undefined =>
   typeof tier === 'string' ? tier : undefined
-
-const FIELDS_OF_THOUGHTS = ['reasoning_content', 'reasoning'] as const
-
-/** What the model thinks, in a message or a delta, whichever of its two names the upstream has for it. */
-export function thoughtsIn(message: Members): string {
-  for (const name of FIELDS_OF_THOUGHTS) {
-    const text = message[name]
-    if (typeof text === 'string' && text !== '') return text
-  }
-  return ''
-}
 
 /** What a client sends back, if it wants it or the upstream does. */
 export function sealedThoughts(text: string, { wishes, target }: AnswerContext): string | undefined {
@@ -45,17 +30,13 @@ export function sealedThoughts(text: string, { wishes, target }: AnswerContext):
 
 /** A chat completion as a response; `texts` is the same with numbers as they came. Throws `upstream_failed`. */
 export function responseOfChat(answer: Members, texts: JsonTexts, context: AnswerContext): string {
-  const choice = Array.isArray(answer['choices']) ? (answer['choices'] as readonly unknown[])[0] : undefined
-  const message = isRecord(choice) ? choice['message'] : undefined
-  if (!isRecord(choice) || !isRecord(message)) throw malformedResponse('The upstream answered without a message.')
-  const { finish_reason: reason } = choice
-  if (typeof reason !== 'string') throw malformedResponse('The upstream answered without a finish reason.')
+  const { message, finishReason } = messageIn(answer)
   const calls = callsIn(message, texts, context)
   const refusal = typeof message['refusal'] === 'string' ? message['refusal'] : ''
   return wholeResponse(context.envelope, {
-    entries: [...reasoningIn(message, context), ...messageIn(message, refusal), ...calls],
-    end: endOfChat(reason, calls.length > 0, refusal !== ''),
-    usage: usageOf(answer),
+    entries: [...reasoningIn(message, context), ...saidIn(message, refusal), ...calls],
+    end: endOfChat(finishReason, calls.length > 0, refusal !== ''),
+    usage: usageIn(answer),
     serviceTier: tierOf(answer),
   })
 }
@@ -67,7 +48,7 @@ function reasoningIn(message: Members, context: AnswerContext): readonly AnswerE
   return [{ kind: 'reasoning', summaries, sealed: sealedThoughts(text, context) }]
 }
 
-function messageIn({ content }: Members, refusal: string): readonly AnswerEntry[] {
+function saidIn({ content }: Members, refusal: string): readonly AnswerEntry[] {
   const parts: OutputPart[] = []
   if (typeof content === 'string' && content !== '') parts.push({ type: 'output_text', text: content })
   if (refusal !== '') parts.push({ type: 'refusal', refusal })
@@ -86,21 +67,3 @@ function callsIn({ tool_calls: calls }: Members, texts: JsonTexts, { envelope }:
     return { kind: 'call', tool: { isCustom, name, callId }, text: object ?? (typeof text === 'string' ? text : '') }
   })
 }
-
-/** One call of a message, or a piece of it in a delta. Empty words are no news. */
-export interface CallPiece {
-  readonly isCustom: boolean
-  readonly id: string | undefined
-  readonly name: string | undefined
-  readonly text: unknown
-}
-
-export function readCall(call: unknown): CallPiece {
-  if (!isRecord(call)) throw malformedResponse('The upstream called a tool in a form that is not known.')
-  const isCustom = isRecord(call['custom'])
-  const tool = isCustom ? call['custom'] : call['function']
-  const { name, arguments: args, input } = isRecord(tool) ? tool : {}
-  return { isCustom, id: wordOf(call['id']), name: wordOf(name), text: isCustom ? input : args }
-}
-
-const wordOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)

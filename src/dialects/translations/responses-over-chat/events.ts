@@ -5,51 +5,40 @@ import type { EventTranslation } from '../../translator.js'
 import type { Members } from '../members.js'
 import { ResponseEventWriter } from '../responses/event-writer.js'
 import { endOfChat } from '../stop-reasons.js'
-import { type AnswerContext, readCall, sealedThoughts, thoughtsIn, tierOf, usageOf } from './answer.js'
-import { ArrivingCall } from './arriving-call.js'
+import { AnswerQueue, type AnswerSink } from '../to-chat/answer-queue.js'
+import { choiceIn, finishReasonIn, readCall, thoughtsIn, usageIn } from '../to-chat/answers.js'
+import type { ArrivingCall } from '../to-chat/arriving-call.js'
+import { type AnswerContext, sealedThoughts, tierOf } from './answer.js'
 
-/** Of what cannot be written yet, as a call before it is not complete. */
-const MAXIMUM_HELD_CHARACTERS = 256 * 1024
+type Kind = 'reasoning' | 'text' | 'refusal'
 
-interface Piece {
-  readonly kind: 'reasoning' | 'text' | 'refusal'
-  readonly text: string
-}
-
-/**
- * Chunks of a chat completion as events of a response. Items follow one another there, while chunks may mix them: what comes before a
- * call is complete, and does not belong to it, waits for its end.
- */
+/** Chunks of a chat completion as events of a response, whose items follow one another. */
 export class ChatToResponseEvents implements EventTranslation {
   private readonly writer: ResponseEventWriter
-  /** All calls so far, by their index. */
-  private readonly calls = new Map<number, ArrivingCall>()
-  private openCall: ArrivingCall | undefined
-  private waiting: (ArrivingCall | Piece)[] = []
-  private heldCharacters = 0
-  /** Of the open reasoning item, for its seal. */
-  private thoughts = ''
+  private readonly queue: AnswerQueue<Kind>
   private finishReason: string | undefined
   private hasRefusal = false
 
-  constructor(private readonly context: AnswerContext) {
+  constructor(context: AnswerContext) {
     this.writer = new ResponseEventWriter(context.envelope, context.target.memory)
+    // The writer tells of what it keeps, which is all that was held.
+    this.queue = new AnswerQueue(new ItemSink(this.writer, context), undefined)
   }
 
   event(chunk: Members): string {
     const before = this.writer.begin()
-    this.writer.report(usageOf(chunk), tierOf(chunk))
-    const choice = Array.isArray(chunk['choices']) ? (chunk['choices'] as readonly unknown[])[0] : undefined
-    if (!isRecord(choice)) return before
-    if (typeof choice['finish_reason'] === 'string') this.finishReason = choice['finish_reason']
+    this.writer.report(usageIn(chunk), tierOf(chunk))
+    const choice = choiceIn(chunk)
+    if (choice === undefined) return before
+    this.finishReason = finishReasonIn(choice) ?? this.finishReason
     return isRecord(choice['delta']) ? before + this.delta(choice['delta']) : before
   }
 
   end(): string {
     if (this.finishReason === undefined) throw malformedResponse('The upstream ended without a finish reason.')
-    const end = endOfChat(this.finishReason, this.calls.size > 0, this.hasRefusal)
-    if (end === 'refused') this.waiting = this.waiting.filter(({ kind }) => kind !== 'call')
-    return this.advance(true) + this.writer.end(end)
+    const end = endOfChat(this.finishReason, this.queue.hasCalls, this.hasRefusal)
+    if (end === 'refused') this.queue.dropWaitingCalls()
+    return this.queue.rest() + this.writer.end(end)
   }
 
   failure(error: GatewayError): string {
@@ -58,92 +47,39 @@ export class ChatToResponseEvents implements EventTranslation {
 
   private delta(delta: Members): string {
     const { content, refusal, tool_calls: calls } = delta
-    let frames = this.piece('reasoning', thoughtsIn(delta))
-    frames += this.piece('text', content)
-    frames += this.piece('refusal', refusal)
-    if (Array.isArray(calls)) for (const call of calls as readonly unknown[]) frames += this.call(call)
+    let frames = this.queue.said('reasoning', thoughtsIn(delta))
+    if (typeof content === 'string') frames += this.queue.said('text', content)
+    if (typeof refusal === 'string') {
+      this.hasRefusal ||= refusal !== ''
+      frames += this.queue.said('refusal', refusal)
+    }
+    if (Array.isArray(calls)) for (const call of calls as unknown[]) frames += this.queue.call(readCall(call))
     return frames
   }
+}
 
-  private piece(kind: Piece['kind'], text: unknown): string {
-    if (typeof text !== 'string' || text === '') return ''
-    if (kind === 'refusal') this.hasRefusal = true
-    if (this.openCall === undefined && this.waiting.length === 0) return this.write({ kind, text })
-    this.hold(text.length)
-    this.waiting.push({ kind, text })
-    return this.advance()
-  }
+/** Items of the response. */
+class ItemSink implements AnswerSink<Kind> {
+  /** Of the open reasoning item, for its seal. */
+  private thoughts = ''
 
-  private call(value: unknown): string {
-    const piece = readCall(value)
-    const call = this.callAt(isRecord(value) ? value['index'] : undefined, piece.id)
-    const text = call.add(piece)
-    if (call.state === 'open') return this.writer.callDelta(text) + this.advance()
-    if (call.state === 'written') {
-      if (text.trim() === '') return ''
-      throw malformedResponse('The upstream went on with a call that was complete.')
-    }
-    call.hold(text)
-    this.hold(text.length)
-    return this.advance()
-  }
+  constructor(
+    private readonly writer: ResponseEventWriter,
+    private readonly context: AnswerContext,
+  ) {}
 
-  private callAt(index: unknown, id: string | undefined): ArrivingCall {
-    const place = typeof index === 'number' ? index : this.placeOf(id)
-    const known = this.calls.get(place)
-    if (known !== undefined && !isAnother(known, id)) return known
-    const call = new ArrivingCall(place)
-    this.calls.set(place, call)
-    const behind = this.waiting.findIndex((other) => other.kind === 'call' && other.index > place)
-    this.waiting.splice(behind === -1 ? this.waiting.length : behind, 0, call)
-    return call
-  }
-
-  /** For upstreams that leave the index out: an id that is new begins a call. */
-  private placeOf(id: string | undefined): number {
-    const known = [...this.calls.values()].find((call) => call.id === id)
-    if (known !== undefined) return known.index
-    return id === undefined ? Math.max(0, this.calls.size - 1) : this.calls.size
-  }
-
-  private hold(characters: number): void {
-    this.heldCharacters += characters
-    if (this.heldCharacters > MAXIMUM_HELD_CHARACTERS) {
-      throw malformedResponse('The upstream mixed more calls than can be translated.')
-    }
-  }
-
-  /** Writes what waits, up to a call that is not complete; with `isLast`, all of it. */
-  private advance(isLast = false): string {
-    let frames = ''
-    for (let next = this.waiting[0]; next !== undefined; next = this.waiting[0]) {
-      if (this.openCall !== undefined && !this.openCall.isComplete && !isLast) break
-      if (next.kind === 'call' && !next.isReady && !isLast) break
-      this.waiting.shift()
-      if (this.openCall !== undefined) this.openCall.state = 'written'
-      this.openCall = undefined
-      if (next.kind === 'call') frames += this.opened(next)
-      else {
-        this.heldCharacters -= next.text.length
-        frames += this.write(next)
-      }
-    }
-    return frames
-  }
-
-  private opened(call: ArrivingCall): string {
-    const { isCustom, name, id = this.context.envelope.callId(call.index) } = call
-    if (name === undefined) throw malformedResponse('The upstream called a tool without a name.')
-    this.openCall = call
-    call.state = 'open'
-    const held = call.takeHeld()
-    this.heldCharacters -= held.length
-    return this.writer.call({ isCustom, name, callId: id }) + this.writer.callDelta(held)
-  }
-
-  private write({ kind, text }: Piece): string {
+  said(kind: Kind, text: string): string {
     if (kind === 'text') return this.writer.text(text)
     return kind === 'refusal' ? this.writer.refusal(text) : this.reasoning(text)
+  }
+
+  called({ isCustom, name, index, id = this.context.envelope.callId(index) }: ArrivingCall): string {
+    if (name === undefined) throw malformedResponse('The upstream called a tool without a name.')
+    return this.writer.call({ isCustom, name, callId: id })
+  }
+
+  input(text: string): string {
+    return this.writer.callDelta(text)
   }
 
   private reasoning(text: string): string {
@@ -156,7 +92,3 @@ export class ChatToResponseEvents implements EventTranslation {
     return begun
   }
 }
-
-/** Some upstreams give all calls one index, and each call an id of its own. */
-const isAnother = (known: ArrivingCall, id: string | undefined): boolean =>
-  known.isComplete && known.id !== undefined && id !== undefined && id !== known.id

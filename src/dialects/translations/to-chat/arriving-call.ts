@@ -1,4 +1,5 @@
-import type { CallPiece } from './answer.js'
+import { malformedResponse } from '../../../upstream/upstream-response.js'
+import type { CallPiece } from './answers.js'
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -13,7 +14,8 @@ class JsonEnd {
   private isEscaped = false
 
   add(piece: string): void {
-    for (let position = 0; position < piece.length; position++) this.step(piece.charCodeAt(position))
+    // By index, as a call may hold a whole file.
+    for (let position = 0; position < piece.length && !this.isReached; position++) this.step(piece.charCodeAt(position))
   }
 
   private step(code: number): void {
@@ -27,7 +29,6 @@ class JsonEnd {
 
 /** One call of a tool, collected by its index: its name may come late, and its pieces between those of others. */
 export class ArrivingCall {
-  readonly kind = 'call'
   state: 'waiting' | 'open' | 'written' = 'waiting'
   isCustom = false
   id: string | undefined
@@ -46,12 +47,18 @@ export class ArrivingCall {
     return !this.isCustom && this.jsonEnd.isReached
   }
 
+  /** Some upstreams give all calls of a turn the same index, each of them whole and with an id of its own. */
+  isFollowedBy({ id, name }: CallPiece): boolean {
+    return this.isComplete && name !== undefined && id !== undefined && this.id !== undefined && id !== this.id
+  }
+
   /** Once they are known, its id and name stay, whatever further pieces say. */
   add({ isCustom, id, name, text }: CallPiece): string {
     this.isCustom ||= isCustom
     this.id ??= id
     this.name ??= name
-    if (typeof text !== 'string') return ''
+    if (text === undefined || text === null) return ''
+    if (typeof text !== 'string') throw malformedResponse('The upstream sent a piece of an input that is no text.')
     this.jsonEnd.add(text)
     return text
   }

@@ -1,0 +1,143 @@
+import { malformedResponse } from '../../../upstream/upstream-response.js'
+import type { TranslationTarget } from '../../translator.js'
+import type { CallPiece } from './answers.js'
+import { ArrivingCall } from './arriving-call.js'
+
+/** Of one answer, what waits for its turn. */
+const MAXIMUM_HELD_BYTES = 256 * 1024
+
+/** Writes an answer in a client's dialect, one thing after the other; each method returns frames. */
+export interface AnswerSink<Kind> {
+  /** More of a text of this kind. */
+  said(kind: Kind, text: string): string
+  /** A call begins; of those whose id or name never came, the sink decides. */
+  called(call: ArrivingCall): string
+  /** More of the input of the call that began last. */
+  input(text: string): string
+}
+
+/** A text that waits. */
+interface Said<Kind> {
+  readonly kind: Kind
+  text: string
+}
+
+/**
+ * Brings what chunks mix into an order, as clients add deltas to what began last: what comes before a call is complete, and does not
+ * belong to it, waits for its end. Methods return the frames of what could be written.
+ */
+export class AnswerQueue<Kind extends string> {
+  /** All calls so far, by their index. */
+  private readonly calls = new Map<number, ArrivingCall>()
+  private open: ArrivingCall | undefined
+  private waiting: (ArrivingCall | Said<Kind>)[] = []
+  private heldBytes = 0
+  private reportedBytes = 0
+
+  /** `memory`: told of what is held, where the sink does not tell. */
+  constructor(
+    private readonly sink: AnswerSink<Kind>,
+    private readonly memory: TranslationTarget['memory'],
+  ) {}
+
+  get hasCalls(): boolean {
+    return this.calls.size > 0
+  }
+
+  said(kind: Kind, text: string): string {
+    if (text === '') return ''
+    if (this.open === undefined && this.waiting.length === 0) return this.sink.said(kind, text)
+    const last = this.waiting.at(-1)
+    if (last === undefined || isCall(last) || last.kind !== kind) this.waiting.push({ kind, text })
+    else last.text += text
+    return this.held(text)
+  }
+
+  /** A piece of a call; id and name come once, perhaps after pieces of the input. */
+  call(piece: CallPiece): string {
+    const call = this.callOf(piece)
+    const text = call.add(piece)
+    if (call.state === 'open') return this.sink.input(text) + this.advance()
+    if (call.state === 'waiting') {
+      call.hold(text)
+      return this.held(text)
+    }
+    if (text.trim() === '') return ''
+    throw malformedResponse('The upstream went on with a call that was complete.')
+  }
+
+  /** Calls of a refused turn are not handed on. */
+  dropWaitingCalls(): void {
+    this.waiting = this.waiting.filter((next) => !isCall(next))
+  }
+
+  /** Everything that is left, once nothing more can come. */
+  rest(): string {
+    const frames = this.advance(true)
+    this.closeCall()
+    return frames
+  }
+
+  private callOf(piece: CallPiece): ArrivingCall {
+    const place = piece.index ?? this.placeOf(piece.id)
+    const known = this.calls.get(place)
+    if (known?.isFollowedBy(piece) === false) return known
+    const call = new ArrivingCall(place)
+    this.calls.set(place, call)
+    const behind = this.waiting.findIndex((other) => isCall(other) && other.index > place)
+    this.waiting.splice(behind === -1 ? this.waiting.length : behind, 0, call)
+    return call
+  }
+
+  /** For upstreams that leave the index out: an id that is new begins a call. */
+  private placeOf(id: string | undefined): number {
+    const known = [...this.calls.values()].find((call) => call.id === id)
+    if (known !== undefined) return known.index
+    return id === undefined ? Math.max(0, this.calls.size - 1) : this.calls.size
+  }
+
+  private held(text: string): string {
+    this.heldBytes += Buffer.byteLength(text)
+    const frames = this.advance()
+    if (this.heldBytes > MAXIMUM_HELD_BYTES) {
+      throw malformedResponse('The upstream mixed calls of tools in too large pieces.')
+    }
+    if (this.heldBytes > this.reportedBytes) {
+      this.memory?.add(this.heldBytes - this.reportedBytes)
+      this.reportedBytes = this.heldBytes
+    }
+    return frames
+  }
+
+  /** Writes what waits, up to a call that is not complete; with `isLast`, all of it. */
+  private advance(isLast = false): string {
+    let frames = ''
+    for (let next = this.waiting[0]; next !== undefined; next = this.waiting[0]) {
+      if (!isLast && (this.open?.isComplete === false || (isCall(next) && !next.isReady))) break
+      this.waiting.shift()
+      this.closeCall()
+      frames += isCall(next) ? this.opened(next) : this.written(next)
+    }
+    return frames
+  }
+
+  private closeCall(): void {
+    if (this.open !== undefined) this.open.state = 'written'
+    this.open = undefined
+  }
+
+  private opened(call: ArrivingCall): string {
+    this.open = call
+    call.state = 'open'
+    const text = call.takeHeld()
+    this.heldBytes -= Buffer.byteLength(text)
+    return this.sink.called(call) + this.sink.input(text)
+  }
+
+  private written({ kind, text }: Said<Kind>): string {
+    this.heldBytes -= Buffer.byteLength(text)
+    return this.sink.said(kind, text)
+  }
+}
+
+const isCall = (next: object): next is ArrivingCall => next instanceof ArrivingCall

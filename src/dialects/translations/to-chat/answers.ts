@@ -1,0 +1,64 @@
+import { isRecord } from '../../../core/validation-rules.js'
+import { malformedResponse } from '../../../upstream/upstream-response.js'
+import type { Members } from '../members.js'
+import { figuresOfChat, type TokenFigures } from '../usage.js'
+
+/** Members of chat completions and of their chunks, as far as upstreams agree on them. */
+
+/** '' and null say nothing. */
+const wordOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
+
+/** Why the model stopped, in a choice that says so. */
+export const finishReasonIn = (choice: Members): string | undefined => wordOf(choice['finish_reason'])
+
+/** What a whole answer says, and why it ended. Throws `upstream_failed` for one without. */
+export function messageIn({ choices }: Members): { readonly message: Members; readonly finishReason: string } {
+  const choice = Array.isArray(choices) ? (choices as readonly unknown[])[0] : undefined
+  const message = isRecord(choice) ? choice['message'] : undefined
+  if (!isRecord(choice) || !isRecord(message)) throw malformedResponse('The upstream answered without a message.')
+  const finishReason = finishReasonIn(choice)
+  if (finishReason === undefined) throw malformedResponse('The upstream answered without a finish reason.')
+  return { message, finishReason }
+}
+
+/** The first choice of a chunk, if it has one; no others are asked for. */
+export function choiceIn({ choices }: Members): Members | undefined {
+  if (choices === undefined || choices === null) return undefined
+  if (!Array.isArray(choices)) throw malformedResponse('The upstream sent choices that are no list.')
+  const choice = (choices as unknown[]).find((other) => !isRecord(other) || (other['index'] ?? 0) === 0)
+  if (choice === undefined) return undefined
+  if (!isRecord(choice)) throw malformedResponse('The upstream sent a choice that is no object.')
+  return choice
+}
+
+/** Missing figures stay missing. */
+export const usageIn = ({ usage }: Members): TokenFigures | undefined =>
+  isRecord(usage) ? figuresOfChat(usage) : undefined
+
+/** Under the name that most upstreams use, or the other; some say the same under both. */
+export const thoughtsIn = ({ reasoning_content: thoughts, reasoning }: Members): string =>
+  wordOf(thoughts) ?? wordOf(reasoning) ?? ''
+
+/** One call of a message, or a piece of it in a delta. */
+export interface CallPiece {
+  readonly index: number | undefined
+  readonly isCustom: boolean
+  readonly id: string | undefined
+  readonly name: string | undefined
+  readonly text: unknown
+}
+
+export function readCall(call: unknown): CallPiece {
+  if (!isRecord(call)) throw malformedResponse('The upstream called a tool in a form that is not known.')
+  const { index, id } = call
+  const isCustom = isRecord(call['custom'])
+  const tool = isCustom ? call['custom'] : call['function']
+  const { name, arguments: args, input } = isRecord(tool) ? tool : {}
+  return {
+    index: typeof index === 'number' ? index : undefined,
+    isCustom,
+    id: wordOf(id),
+    name: wordOf(name),
+    text: isCustom ? input : args,
+  }
+}
