@@ -43,6 +43,13 @@ describe('JSON with values as they were spelled', () => {
     expect(jsonTextOf(new JsonText('1e400'))).toBe('1e400')
   })
 
+  it('may be many megabytes, with any number of escapes', () => {
+    const spelled = `{"text":"${'a\\"'.repeat(3_000_000)}"}`
+    expect(jsonTextOf({ arguments: new JsonText(spelled), others: [new JsonText('1.0')] })).toBe(
+      `{"arguments":${spelled},"others":[1.0]}`,
+    )
+  })
+
   it('keeps quotes, escapes and characters beyond ASCII of what is spelled', () => {
     const spelled = '{"a":"\\"\\\\\\u00e9 é \u2028"}'
     expect(jsonTextOf({ value: new JsonText(spelled) })).toBe(`{"value":${spelled}}`)

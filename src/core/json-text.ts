@@ -3,7 +3,8 @@ import { elementSpans, memberSpans, stringAt } from './json-spans.js'
 
 /** Drawn anew by every process, so that no text of a caller or an upstream can hold it. */
 const MARK = `json:${randomBytes(12).toString('hex')}:`
-const MARKED = new RegExp(`"${MARK}(?:[^"\\\\]|\\\\.)*"`, 'g')
+/** As it stands in JSON. */
+const MARKED = `"${MARK}`
 
 const LINE_ENDS = /[\r\n]+/g
 
@@ -16,9 +17,33 @@ export class JsonText {
   }
 }
 
-/** As `JSON.stringify`, with each `JsonText` in it as it is. */
-export const jsonTextOf = (value: unknown): string =>
-  JSON.stringify(value).replace(MARKED, (literal) => String(JSON.parse(literal)).slice(MARK.length))
+/** As `JSON.stringify`, with each `JsonText` in it as it is. Without regular expressions, whose stack texts of megabytes exceed. */
+export function jsonTextOf(value: unknown): string {
+  const written = JSON.stringify(value)
+  const pieces: string[] = []
+  let position = 0
+  for (let start = written.indexOf(MARKED); start !== -1; start = written.indexOf(MARKED, position)) {
+    const end = endOfString(written, start + MARKED.length)
+    const literal: unknown = JSON.parse(written.slice(start, end))
+    pieces.push(written.slice(position, start), String(literal).slice(MARK.length))
+    position = end
+  }
+  return position === 0 ? written : pieces.join('') + written.slice(position)
+}
+
+/** The position behind the quote that closes a JSON string. */
+function endOfString(json: string, from: number): number {
+  let quote = json.indexOf('"', from)
+  while (isEscaped(json, quote)) quote = json.indexOf('"', quote + 1)
+  return quote + 1
+}
+
+/** Whether an odd number of backslashes stands before the position. */
+function isEscaped(json: string, position: number): boolean {
+  let before = position
+  while (json[before - 1] === '\\') before--
+  return (position - before) % 2 === 1
+}
 
 /**
  * The text of the values within some JSON bytes, found by their paths; the members and elements on the way are looked up once. The
