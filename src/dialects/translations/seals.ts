@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, ti
 import type { Seals } from '../translator.js'
 
 /** Signatures and seals of the gateway begin with it; the number is that of their form. */
-const PREFIX = 'gw1.'
+export const SEAL_PREFIX = 'gw1.'
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const SALT_BYTES = 8
@@ -24,12 +24,12 @@ export class OwnerSeals implements Seals {
   /** Of a digest of the text, which stands in it: whose text it was can be told later without the text. */
   sign(text: string): string {
     const salt = createHmac('sha256', this.keyFor('signature')).update(text).digest().subarray(0, SALT_BYTES)
-    return PREFIX + Buffer.concat([salt, this.mac(salt)]).toString('base64url')
+    return SEAL_PREFIX + Buffer.concat([salt, this.mac(salt)]).toString('base64url')
   }
 
   isOwn(signature: string): boolean {
-    if (!signature.startsWith(PREFIX)) return false
-    const bytes = Buffer.from(signature.slice(PREFIX.length), 'base64url')
+    if (!signature.startsWith(SEAL_PREFIX)) return false
+    const bytes = Buffer.from(signature.slice(SEAL_PREFIX.length), 'base64url')
     const mac = this.mac(bytes.subarray(0, SALT_BYTES))
     return bytes.length === SALT_BYTES + mac.length && timingSafeEqual(mac, bytes.subarray(SALT_BYTES))
   }
@@ -38,12 +38,12 @@ export class OwnerSeals implements Seals {
     const nonce = randomBytes(NONCE_BYTES)
     const cipher = createCipheriv(CIPHER, this.keyFor('seal'), nonce)
     const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
-    return PREFIX + Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url')
+    return SEAL_PREFIX + Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url')
   }
 
   open(sealed: string): string | undefined {
-    if (!sealed.startsWith(PREFIX)) return undefined
-    const bytes = Buffer.from(sealed.slice(PREFIX.length), 'base64url')
+    if (!sealed.startsWith(SEAL_PREFIX)) return undefined
+    const bytes = Buffer.from(sealed.slice(SEAL_PREFIX.length), 'base64url')
     const start = NONCE_BYTES + TAG_BYTES
     if (bytes.length < start) return undefined
     try {

@@ -7,6 +7,7 @@ import { framesOf, jsonOf } from '../../core/sse.js'
 import { DeltaCounter, mediaTokensIn, tokensOf } from '../../core/token-counter.js'
 import { RelayedUsage, reportedUsage } from '../../core/usage.js'
 import { isRecord } from '../../core/validation-rules.js'
+import { withoutOwnThinking } from '../../dialects/translations/own-marks.js'
 import type { FrameCounter, SseDialect } from '../../upstream/sse-relay.js'
 import type { UpstreamResponse } from '../../upstream/exchange.js'
 import { UpstreamClient } from '../../upstream/upstream-client.js'
@@ -187,7 +188,7 @@ class M1MessagesProvider implements MessagesProvider {
   }
 
   private async send(path: string, messages: MessagesCall, context: AttemptContext): Promise<UpstreamResponse> {
-    const { body } = messages
+    const body = withoutOwnThinking(messages.body)
     const edits = context.upstreamModel === body.fields.model ? {} : { model: JSON.stringify(context.upstreamModel) }
     const response = await this.client.send(
       {

@@ -8,6 +8,7 @@ import {
   type ResponsesQuestion,
 } from '../../dialects/openai-responses.js'
 import { sendOpenAIRequest } from '../../dialects/openai-wire.js'
+import { withoutOwnReasoning } from '../../dialects/translations/own-marks.js'
 import { type UpstreamRequest, UpstreamClient } from '../../upstream/upstream-client.js'
 import { jsonResponse } from '../../upstream/upstream-response.js'
 import type { AttemptContext, KeptResponseCall, KeptResponsesProvider } from '../contract.js'
@@ -41,7 +42,8 @@ export class P1ResponsesProvider implements KeptResponsesProvider {
     return await this.ask('DELETE', `${PATH}/${id}`, context)
   }
 
-  private post(path: string, body: JsonBody<ResponsesFields>, context: AttemptContext) {
+  private post(path: string, request: JsonBody<ResponsesFields>, context: AttemptContext) {
+    const body = withoutOwnReasoning(request)
     const { upstreamModel } = context
     const edits = upstreamModel === body.fields.model ? {} : { model: JSON.stringify(upstreamModel) }
     const headers = p1Headers(context, 'application/json', 'application/json')

@@ -30,8 +30,9 @@ export function countedByResponses(translation: Translation<ChatFields>): Transl
 function itemsOf(message: unknown): readonly Members[] {
   if (!isRecord(message)) return []
   const { role, content, tool_calls: calls, tool_call_id: callId } = message
-  if (role === 'tool') return [{ type: 'function_call_output', call_id: callId, output: content }]
-  const said = content == null ? [] : [{ role, content: Array.isArray(content) ? content.map(inputPart) : content }]
+  const parts = Array.isArray(content) ? content.map((part) => partOf(part, role === 'assistant')) : content
+  if (role === 'tool') return [{ type: 'function_call_output', call_id: callId, output: parts }]
+  const said = content == null ? [] : [{ role, content: parts }]
   return [...said, ...(Array.isArray(calls) ? calls.filter((call) => isRecord(call)).map(callItem) : [])]
 }
 
@@ -40,12 +41,14 @@ function callItem({ id, function: called }: Members): Members {
   return { type: 'function_call', call_id: id, name, arguments: text }
 }
 
-function inputPart(part: unknown): unknown {
+/** Texts that the model said have another type than those it was told. */
+function partOf(part: unknown, isOfAssistant: boolean): unknown {
   if (!isRecord(part)) return part
   const { type, text, image_url: image, file } = part
   if (type === 'image_url')
     return { type: 'input_image', detail: 'auto', image_url: isRecord(image) ? image['url'] : image }
-  return type === 'file' ? { type: 'input_file', ...(isRecord(file) ? file : {}) } : { type: 'input_text', text }
+  if (type === 'file') return { type: 'input_file', ...(isRecord(file) ? file : {}) }
+  return isOfAssistant ? { type: 'output_text', text, annotations: [] } : { type: 'input_text', text }
 }
 
 const flatTool = (tool: unknown): unknown =>
