@@ -4,6 +4,7 @@ import type { Simulator } from '@multi-model-gateway/sandbox/server/simulator-se
 import { timeAbort } from '../support/failing-calls.js'
 import { type RawAnswer, sendRaw, TEST_KEY } from '../support/gateway.js'
 import { shareLab } from '../support/lab-lifetime.js'
+import { withLab } from '../support/provider-gateways.js'
 import {
   CHAT_MODEL,
   CHAT_ONLY_MODEL,
@@ -237,6 +238,38 @@ describe('Tokens that nobody has to be paid for', () => {
     expect(answer.status).toBe(200)
     expect(answer.headers['x-gateway-estimated']).toBe(estimated)
     expect(JSON.parse(answer.text)).toMatchObject({ input_tokens: expect.any(Number) })
+  })
+})
+
+describe('Tokens of messages, on a channel that has them counted by the Responses API', () => {
+  it('are those of the upstream, for all that a conversation can hold', async () => {
+    await withLab(startTranslationLab({}, { countBy: 'responses' }), async ({ gateway, p1 }) => {
+      const source = { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' }
+      const results = [
+        { type: 'text', text: 'sunny' },
+        { type: 'image', source },
+      ]
+      const body = {
+        model: CHAT_MODEL,
+        system: 'Be brief.',
+        tools: [{ name: 'f', input_schema: { type: 'object' } }],
+        messages: [
+          { role: 'user', content: 'Weather?' },
+          {
+            role: 'assistant',
+            content: [
+              { type: 'text', text: 'Wait.' },
+              { type: 'tool_use', id: 'a', name: 'f', input: {} },
+            ],
+          },
+          { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: results }] },
+        ],
+      }
+      const answer = await sendRaw(gateway.url, { path: '/v1/messages/count_tokens', body: JSON.stringify(body) })
+      expect([answer.status, p1.lastRequest?.path]).toEqual([200, '/v1/responses/input_tokens'])
+      expect(answer.headers).not.toHaveProperty('x-gateway-estimated')
+      expect(JSON.parse(answer.text)).toEqual({ input_tokens: expect.any(Number) })
+    })
   })
 })
 

@@ -3,6 +3,7 @@ import { ConfigError } from '../../src/config/faults.js'
 import { PROVIDERS } from '../../src/app/providers.js'
 import { ConfigStore } from '../../src/config/config-store.js'
 import type { Variables } from '../../src/config/environment.js'
+import { Metrics } from '../../src/observability/metrics.js'
 import type { ProviderCapabilities } from '../../src/providers/contract.js'
 import { ChannelRouter } from '../../src/routing/channel-router.js'
 import { channelOrder, ProviderRegistry } from '../../src/routing/channel-selection.js'
@@ -10,6 +11,7 @@ import { Channel } from '../../src/routing/channel.js'
 import { ChannelHealth } from '../../src/routing/circuit-breaker.js'
 import { RetryBudget } from '../../src/routing/retry.js'
 import { Translations } from '../../src/routing/translations.js'
+import { UnknownUpstreamWords } from '../../src/routing/unknown-words.js'
 import { UpstreamClient } from '../../src/upstream/upstream-client.js'
 import { parseConfig } from './config.js'
 import { seededRandom } from './eventually.js'
@@ -163,7 +165,8 @@ export function routingOf(document: RoutingDocument, ...reloads: RoutingDocument
   )
   const health = new ChannelHealth(store)
   const registry = new ProviderRegistry(PROVIDERS, { p1: P1, p2: P2, p4: P4, m1: M1, vidgen: VIDGEN, imggen: IMGGEN })
-  const translations = new Translations(store)
+  const words = new UnknownUpstreamWords(new Metrics(), { warn: () => undefined })
+  const translations = new Translations(store, words)
   const router = new ChannelRouter(store, new UpstreamClient(), registry, health, new RetryBudget(), translations)
   return { router, health, store }
 }

@@ -3,11 +3,13 @@ import { PROVIDERS } from '../../src/app/providers.js'
 import { ConfigStore } from '../../src/config/config-store.js'
 import type { Caller } from '../../src/core/caller.js'
 import { RequestContext } from '../../src/core/request-context.js'
+import { Metrics } from '../../src/observability/metrics.js'
 import { ChannelRouter } from '../../src/routing/channel-router.js'
 import { ProviderRegistry } from '../../src/routing/channel-selection.js'
 import { ChannelHealth } from '../../src/routing/circuit-breaker.js'
 import { RetryBudget } from '../../src/routing/retry.js'
 import { Translations } from '../../src/routing/translations.js'
+import { UnknownUpstreamWords } from '../../src/routing/unknown-words.js'
 import { CallbackAddress } from '../../src/tasks/callback-attempt.js'
 import { IdempotentReplays, TaskCreation, TaskIntents } from '../../src/tasks/create-task.js'
 import { TaskPoller } from '../../src/tasks/poller.js'
@@ -120,7 +122,7 @@ export function taskLab({
     registry,
     health,
     new RetryBudget(),
-    new Translations(config),
+    new Translations(config, new UnknownUpstreamWords(new Metrics(), { warn: () => undefined })),
   )
   const logger = pino({ level: 'silent' })
   let wakes = 0

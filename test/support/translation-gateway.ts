@@ -21,12 +21,13 @@ export interface TranslationLab {
   readonly close: () => Promise<void>
 }
 
-export async function startTranslationLab(sections: object = {}): Promise<TranslationLab> {
+/** `options`: of the chat upstream's channel. */
+export async function startTranslationLab(sections: object = {}, options: object = {}): Promise<TranslationLab> {
   const p1 = await startP1Simulator({ apiKey: UPSTREAM_KEY })
   const m1 = await startM1Simulator({ apiKey: UPSTREAM_KEY })
   const channel = (id: string, { url }: Simulator) => ({ id, provider: id, baseUrl: url, credentials: UPSTREAM_KEY })
   const gateway = await startGateway({
-    channels: [channel('p1', p1), channel('m1', m1)],
+    channels: [{ ...channel('p1', p1), options }, channel('m1', m1)],
     keys: [
       { id: 'test', key: TEST_KEY },
       { id: 'strict', key: STRICT_KEY, translation: 'strict' },
