@@ -37,6 +37,13 @@ export interface KeptTurn {
   readonly pathOf?: ((index: number) => string) | undefined
 }
 
+export type UnknownWordKind = 'finish reason' | 'stop reason' | 'event'
+
+/** Told of words of an upstream that translations do not know: they mean nothing, or what is plain. */
+export interface UnknownWords {
+  note(kind: UnknownWordKind, word: string): void
+}
+
 /** Told of bytes that are held until the request is over. */
 type HeldMemory = Pick<MemoryLease, 'add'>
 
@@ -49,6 +56,7 @@ export interface TranslationTarget {
   /** Absent where nothing is to be remembered. */
   readonly thoughts?: Thoughts | undefined
   readonly memory?: HeldMemory | undefined
+  readonly unknownWords?: UnknownWords | undefined
   /** Of a request for a response; absent = nothing is kept. */
   readonly kept?: KeptTurn | undefined
 }

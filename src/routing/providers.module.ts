@@ -9,6 +9,7 @@ import { assertManifestsAgree } from './channel.js'
 import { RetryBudget } from './retry.js'
 import { ChannelReports, ProviderRouter } from './router.js'
 import { Translations } from './translations.js'
+import { UnknownUpstreamWords } from './unknown-words.js'
 
 /** Gives every module the one token behind which all upstreams stand: `ProviderRouter`. */
 @Module({})
@@ -27,6 +28,7 @@ export class ProvidersModule {
         JsonRelayService,
         RetryBudget,
         Translations,
+        UnknownUpstreamWords,
         ...classes,
         ...manifests.flatMap(({ injectables = [] }) => injectables),
         {

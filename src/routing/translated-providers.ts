@@ -27,7 +27,7 @@ import type {
 } from '../providers/contract.js'
 
 /** What translations for a model and a caller depend on. */
-export type TranslationSetting = Pick<TranslationTarget, 'facts' | 'seals' | 'thoughts'>
+export type TranslationSetting = Pick<TranslationTarget, 'facts' | 'seals' | 'thoughts' | 'unknownWords'>
 
 const targetOf = (setting: TranslationSetting, context: AttemptContext, kept?: KeptTurn): TranslationTarget => ({
   ...setting,

@@ -15,6 +15,7 @@ import {
   ResponsesOverMessages,
   type TranslationSetting,
 } from './translated-providers.js'
+import { UnknownUpstreamWords } from './unknown-words.js'
 
 type Maker = (capabilities: ProviderCapabilities, setting: TranslationSetting) => object | undefined
 
@@ -32,7 +33,10 @@ export class Translations {
   private readonly thoughts = new ThoughtMemory()
   private readonly drawnSecret = randomBytes(32)
 
-  constructor(private readonly store: ConfigStore) {}
+  constructor(
+    private readonly store: ConfigStore,
+    private readonly unknownWords: UnknownUpstreamWords,
+  ) {}
 
   /** undefined where nothing translates so, or the upstream lacks the other dialect. */
   providerFor<C extends Capability>(
@@ -47,6 +51,7 @@ export class Translations {
     const setting: TranslationSetting = {
       facts: factsOf(row),
       seals: new OwnerSeals(secret === undefined ? this.drawnSecret : Buffer.from(secret), ownerId),
+      unknownWords: this.unknownWords,
       thoughts: rememberThinking ? this.thoughts.of(ownerId) : undefined,
     }
     return PROVIDERS[`${capability} over ${over}`]?.(capabilities, setting) as RoutedProviderOf<C> | undefined

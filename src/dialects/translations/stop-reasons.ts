@@ -1,22 +1,38 @@
+import type { UnknownWords } from '../translator.js'
+
 /** Why a model stopped, in the words of chat and messages; each table is closed, and a word that it lacks means a plain end. */
 
 /** How an answer ended, whatever dialect said it. `refused` beats calls of tools: those of a refused turn are not handed on. */
 export type AnswerEnd = 'ended' | 'truncated' | 'called' | 'refused'
 
-const CHAT_ENDS: Readonly<Record<string, AnswerEnd>> = {
-  stop: 'ended',
-  length: 'truncated',
-  tool_calls: 'called',
-  function_call: 'called',
-  content_filter: 'refused',
+const CHAT_ENDS: ReadonlyMap<string, AnswerEnd> = new Map([
+  ['stop', 'ended'],
+  ['length', 'truncated'],
+  ['tool_calls', 'called'],
+  ['function_call', 'called'],
+  ['content_filter', 'refused'],
+])
+
+/** What else a chat answer says of its end. */
+interface ChatAnswer {
+  readonly hasCalls: boolean
+  readonly hasRefusal: boolean
 }
 
-/** `hasCalls`: some upstreams say stop all the same. */
-export function endOfChat(finishReason: unknown, hasCalls: boolean, hasRefusal: boolean): AnswerEnd {
-  const end = CHAT_ENDS[String(finishReason)] ?? 'ended'
+/** Some upstreams say stop where they call tools, or refuse. */
+export function endOfChat(
+  finishReason: string,
+  { hasCalls, hasRefusal }: ChatAnswer,
+  unknownWords: UnknownWords | undefined,
+): AnswerEnd {
+  const end = CHAT_ENDS.get(finishReason)
+  if (end === undefined) unknownWords?.note('finish reason', finishReason)
   if (end === 'refused' || hasRefusal) return 'refused'
-  return end === 'ended' && hasCalls ? 'called' : end
+  return (end === undefined || end === 'ended') && hasCalls ? 'called' : (end ?? 'ended')
 }
+
+/** Whether the reason alone says that a chat upstream has refused. */
+export const isRefusal = (finishReason: string): boolean => CHAT_ENDS.get(finishReason) === 'refused'
 
 export const CHAT_FINISH: Readonly<Record<AnswerEnd, string>> = {
   ended: 'stop',
@@ -25,18 +41,22 @@ export const CHAT_FINISH: Readonly<Record<AnswerEnd, string>> = {
   refused: 'content_filter',
 }
 
-const MESSAGES_ENDS: Readonly<Record<string, AnswerEnd>> = {
-  end_turn: 'ended',
-  stop_sequence: 'ended',
-  max_tokens: 'truncated',
-  model_context_window_exceeded: 'truncated',
-  tool_use: 'called',
-  refusal: 'refused',
-}
+const MESSAGES_ENDS: ReadonlyMap<string, AnswerEnd> = new Map([
+  ['end_turn', 'ended'],
+  ['stop_sequence', 'ended'],
+  ['max_tokens', 'truncated'],
+  ['model_context_window_exceeded', 'truncated'],
+  ['tool_use', 'called'],
+  ['refusal', 'refused'],
+])
 
 /** undefined for `pause_turn`, which cannot be gone on with in another dialect: the answer is the upstream's failure. */
-export const endOfMessage = (stopReason: unknown): AnswerEnd | undefined =>
-  stopReason === 'pause_turn' ? undefined : (MESSAGES_ENDS[String(stopReason)] ?? 'ended')
+export function endOfMessage(stopReason: string, unknownWords: UnknownWords | undefined): AnswerEnd | undefined {
+  if (stopReason === 'pause_turn') return undefined
+  const end = MESSAGES_ENDS.get(stopReason)
+  if (end === undefined) unknownWords?.note('stop reason', stopReason)
+  return end ?? 'ended'
+}
 
 export const MESSAGES_STOP: Readonly<Record<AnswerEnd, string>> = {
   ended: 'end_turn',

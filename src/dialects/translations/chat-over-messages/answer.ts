@@ -1,7 +1,7 @@
 import type { JsonTexts } from '../../../core/json-text.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
-import type { Thoughts } from '../../translator.js'
+import type { Thoughts, UnknownWords } from '../../translator.js'
 import type { Members } from '../members.js'
 import { type AnswerEnd, CHAT_FINISH } from '../stop-reasons.js'
 import { endOf, explanationOf } from '../to-messages/answer-end.js'
@@ -17,13 +17,14 @@ export interface AnswerTerms {
   readonly model: string
   readonly tools: Pick<ToolFields, 'customNames' | 'isLegacy'>
   readonly thoughts: Thoughts | undefined
+  readonly unknownWords: UnknownWords | undefined
 }
 
 /** A whole message as JSON text of a chat completion. */
 export function chatCompletion(answer: Members, texts: JsonTexts, terms: AnswerTerms): string {
   const { id, content, stop_details: details, usage } = answer
   if (typeof id !== 'string' || !Array.isArray(content)) throw malformedResponse('The upstream sent no message.')
-  const end = endOf(answer['stop_reason'])
+  const end = endOf(answer['stop_reason'], terms.unknownWords)
   const parts = new MessageParts(terms)
   content.forEach((block: unknown, index) => {
     if (isRecord(block)) parts.add(block, () => texts.at('content', index, 'input')?.text.text ?? '{}')

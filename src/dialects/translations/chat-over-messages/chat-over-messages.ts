@@ -8,7 +8,8 @@ import { translatedRequest } from './request.js'
 /** Chat completions of an upstream that speaks messages. */
 export const chatOverMessages: Translator<ChatFields, MessagesFields> = (body, target, verdicts) => {
   const { request, tools, paths } = translatedRequest(body, target, verdicts)
-  const terms: AnswerTerms = { model: body.fields.model, tools, thoughts: target.thoughts }
+  const { thoughts, unknownWords } = target
+  const terms: AnswerTerms = { model: body.fields.model, tools, thoughts, unknownWords }
   const isUsageAsked = body.fields.stream_options?.['include_usage'] === true
   return {
     request,

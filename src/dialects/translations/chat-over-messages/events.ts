@@ -3,7 +3,7 @@ import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { EventTranslation, TranslationTarget } from '../../translator.js'
 import type { Members } from '../members.js'
 import { chatUsage, figuresOfMessages } from '../usage.js'
-import { endOf, explanationOf, laterTotals } from '../to-messages/answer-end.js'
+import { endOf, explanationOf, laterTotals, otherEvent } from '../to-messages/answer-end.js'
 import { customInput } from '../to-messages/tool-inputs.js'
 import { thinkingBlock, ThoughtsBeforeCalls } from '../to-messages/thinking-blocks.js'
 import { type AnswerTerms, finishReason, nowSeconds, secondCall } from './answer.js'
@@ -63,15 +63,13 @@ export class ChatChunks implements EventTranslation {
       case 'message_delta':
         this.totals(data)
         return ''
-      case 'ping':
-        return ': ping\n\n'
       default:
-        return ''
+        return otherEvent(data['type'], this.terms.unknownWords)
     }
   }
 
   end(): string {
-    const end = endOf(this.stopReason)
+    const end = endOf(this.stopReason, this.terms.unknownWords)
     const isOpen = [...this.blocks.values()].some(({ type }) => type === 'tool_use')
     if (this.head === '' || isOpen) throw malformedResponse('The upstream ended an answer that it had not finished.')
     const refusal = end === 'refused' ? this.chunk({ refusal: explanationOf(this.stopDetails) }) : ''

@@ -3,7 +3,7 @@ import { jsonTextOf } from '../../../core/json-text.js'
 import { tokensOf } from '../../../core/token-counter.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
-import type { Seals } from '../../translator.js'
+import type { Seals, UnknownWords } from '../../translator.js'
 import type { Members } from '../members.js'
 import { type AnswerEnd, endOfChat, MESSAGES_STOP } from '../stop-reasons.js'
 import { inputOfArguments } from '../tool-json.js'
@@ -17,6 +17,7 @@ export interface AnswerContext {
   readonly model: string
   readonly requestId: string
   readonly seals: Seals
+  readonly unknownWords: UnknownWords | undefined
   readonly toolNames: ToolNames
   /** Estimated tokens of the prompt. */
   readonly inputTokens: () => number
@@ -27,7 +28,7 @@ export function messageTextOf(answer: Members, context: AnswerContext): string {
   const { message, finishReason } = messageIn(answer)
   const calls = callsIn(message)
   const refusal = textIn(message, 'refusal')
-  const end = endOfChat(finishReason, calls.length > 0, refusal !== '')
+  const end = endOfChat(finishReason, { hasCalls: calls.length > 0, hasRefusal: refusal !== '' }, context.unknownWords)
   const thoughts = thoughtsIn(message)
   const text = textIn(message, 'content')
   const content = [

@@ -3,7 +3,7 @@ import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { EventTranslation, TranslationTarget } from '../../translator.js'
 import type { Members } from '../members.js'
-import { endOfChat } from '../stop-reasons.js'
+import { endOfChat, isRefusal } from '../stop-reasons.js'
 import { AnswerQueue } from '../to-chat/answer-queue.js'
 import { type CallPiece, choiceIn, finishReasonIn, readCall, thoughtsIn, usageIn } from '../to-chat/answers.js'
 import { messagesUsage, type TokenFigures } from '../usage.js'
@@ -57,7 +57,11 @@ export class MessageEvents implements EventTranslation {
     if (this.finishReason === undefined) {
       throw malformedResponse('The upstream ended its stream without a finish reason.')
     }
-    const end = endOfChat(this.finishReason, this.queue.hasCalls, this.refusal !== '')
+    const end = endOfChat(
+      this.finishReason,
+      { hasCalls: this.queue.hasCalls, hasRefusal: this.refusal !== '' },
+      this.context.unknownWords,
+    )
     const delta = { ...stopOf(end, this.refusal), container: null }
     return this.rest() + frameOf({ type: 'message_delta', delta, usage: this.totals() }) + STOP_FRAME
   }
@@ -104,7 +108,7 @@ export class MessageEvents implements EventTranslation {
 
   private finish(reason: string): string {
     this.finishReason = reason
-    if (endOfChat(reason, false, this.refusal !== '') === 'refused') this.queue.dropWaitingCalls()
+    if (isRefusal(reason)) this.queue.dropWaitingCalls()
     return this.rest()
   }
 

@@ -19,6 +19,7 @@ export const messagesOverChat: Translator<MessagesFields, ChatFields> = (body, t
     model,
     requestId: target.requestId,
     seals: target.seals,
+    unknownWords: target.unknownWords,
     toolNames: draft.toolNames,
     inputTokens: () => estimateInputTokens(body.fields),
   }

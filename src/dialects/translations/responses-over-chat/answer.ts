@@ -35,7 +35,11 @@ export function responseOfChat(answer: Members, texts: JsonTexts, context: Answe
   const refusal = typeof message['refusal'] === 'string' ? message['refusal'] : ''
   return wholeResponse(context.envelope, {
     entries: [...reasoningIn(message, context), ...saidIn(message, refusal), ...calls],
-    end: endOfChat(finishReason, calls.length > 0, refusal !== ''),
+    end: endOfChat(
+      finishReason,
+      { hasCalls: calls.length > 0, hasRefusal: refusal !== '' },
+      context.target.unknownWords,
+    ),
     usage: usageIn(answer),
     serviceTier: tierOf(answer),
   })

@@ -1,7 +1,7 @@
 import type { GatewayError } from '../../../core/errors.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
-import type { EventTranslation } from '../../translator.js'
+import type { EventTranslation, UnknownWords } from '../../translator.js'
 import type { Members } from '../members.js'
 import { ResponseEventWriter } from '../responses/event-writer.js'
 import { endOfChat } from '../stop-reasons.js'
@@ -18,9 +18,11 @@ export class ChatToResponseEvents implements EventTranslation {
   private readonly queue: AnswerQueue<Kind>
   private finishReason: string | undefined
   private hasRefusal = false
+  private readonly unknownWords: UnknownWords | undefined
 
   constructor(context: AnswerContext) {
     this.writer = new ResponseEventWriter(context.envelope, context.target.memory)
+    this.unknownWords = context.target.unknownWords
     // The writer tells of what it keeps, which is all that was held.
     this.queue = new AnswerQueue(new ItemSink(this.writer, context), undefined)
   }
@@ -36,7 +38,8 @@ export class ChatToResponseEvents implements EventTranslation {
 
   end(): string {
     if (this.finishReason === undefined) throw malformedResponse('The upstream ended without a finish reason.')
-    const end = endOfChat(this.finishReason, this.queue.hasCalls, this.hasRefusal)
+    const { hasRefusal, unknownWords } = this
+    const end = endOfChat(this.finishReason, { hasCalls: this.queue.hasCalls, hasRefusal }, unknownWords)
     if (end === 'refused') this.queue.dropWaitingCalls()
     return this.queue.rest() + this.writer.end(end)
   }

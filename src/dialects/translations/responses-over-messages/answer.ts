@@ -29,7 +29,7 @@ export const sealedBlocks = (blocks: readonly Block[], { target }: AnswerContext
 export function responseOfMessage(answer: Members, texts: JsonTexts, context: AnswerContext): string {
   const { content, stop_reason: reason, stop_details: details, usage } = answer
   if (!Array.isArray(content)) throw malformedResponse('The upstream answered without content.')
-  const end = endOf(reason)
+  const end = endOf(reason, context.target.unknownWords)
   const entries = new AnswerEntries(texts, context)
   content.forEach((block: unknown, index) => {
     if (!isRecord(block)) throw malformedResponse('The upstream answered with a block that is none.')

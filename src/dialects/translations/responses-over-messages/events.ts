@@ -5,7 +5,7 @@ import type { EventTranslation } from '../../translator.js'
 import type { Members } from '../members.js'
 import { ResponseEventWriter } from '../responses/event-writer.js'
 import { figuresOfMessages } from '../usage.js'
-import { endOf, explanationOf, laterTotals } from '../to-messages/answer-end.js'
+import { endOf, explanationOf, laterTotals, otherEvent } from '../to-messages/answer-end.js'
 import type { Block } from '../to-messages/blocks.js'
 import { customInput } from '../to-messages/tool-inputs.js'
 import { isThinkingType, thinkingBlock, ThoughtsBeforeCalls } from '../to-messages/thinking-blocks.js'
@@ -64,15 +64,13 @@ export class MessageToResponseEvents implements EventTranslation {
       case 'message_delta':
         this.readEnd(event)
         return ''
-      case 'ping':
-        return ': ping\n\n'
       default:
-        return ''
+        return otherEvent(event['type'], this.context.target.unknownWords)
     }
   }
 
   end(): string {
-    const end = endOf(this.stopReason)
+    const end = endOf(this.stopReason, this.context.target.unknownWords)
     const rest = this.closed()
     if (this.usage !== undefined) this.writer.report(figuresOfMessages(this.usage))
     const refusal = end === 'refused' ? this.writer.begin() + this.writer.refusal(explanationOf(this.stopDetails)) : ''

@@ -1,0 +1,132 @@
+import { describe, expect, it } from '@jest/globals'
+import { JsonBody, type ModelFields } from '../../core/json-body.js'
+import { JsonTexts } from '../../core/json-text.js'
+import { factsOf } from '../model-facts.js'
+import type { Translation, Translator } from '../translator.js'
+import { type DialectPair, Verdicts } from '../verdicts.js'
+import { chatOverMessages } from './chat-over-messages/chat-over-messages.js'
+import { messagesOverChat } from './messages-over-chat/messages-over-chat.js'
+import { responsesOverChat } from './responses-over-chat/responses-over-chat.js'
+import { responsesOverMessages } from './responses-over-messages/responses-over-messages.js'
+import { OwnerSeals } from './seals.js'
+
+type Members = Readonly<Record<string, unknown>>
+
+const MESSAGES = { messages: [{ role: 'user', content: 'Hi' }], max_tokens: 9 }
+
+const chatAnswer = (reason: string, message: object = { content: 'Hello' }): Members => ({
+  id: 'c',
+  choices: [{ index: 0, message, finish_reason: reason }],
+})
+
+const chatEvents = (reason: string): readonly Members[] => [
+  { id: 'c', choices: [{ index: 0, delta: { content: 'Hello' }, finish_reason: null }] },
+  { id: 'c', choices: [{ index: 0, delta: {}, finish_reason: reason }] },
+]
+
+const message = (reason: string): Members => ({
+  id: 'm',
+  content: [{ type: 'text', text: 'Hello' }],
+  stop_reason: reason,
+  usage: { input_tokens: 1, output_tokens: 1 },
+})
+
+const messageEvents = (reason: string): readonly Members[] => [
+  { type: 'message_start', message: { id: 'm', usage: { input_tokens: 1, output_tokens: 0 } } },
+  { type: 'ping' },
+  { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+  { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'Hello' } },
+  { type: 'content_block_stop', index: 0 },
+  { type: 'message_delta', delta: { stop_reason: reason }, usage: { output_tokens: 1 } },
+  { type: 'message_stop' },
+]
+
+interface Pair {
+  readonly pair: DialectPair
+  /** The translation of a request, and the words that are noted. */
+  readonly begin: () => readonly [Translation<object>, readonly string[]]
+  readonly answer: (reason: string) => Members
+  readonly events: (reason: string) => readonly Members[]
+  readonly kind: 'finish reason' | 'stop reason'
+  /** How a plain end is told. */
+  readonly plainEnd: string
+}
+
+const pairOf = <Fields extends ModelFields>(
+  pair: DialectPair,
+  translator: Translator<Fields, object>,
+  request: object,
+  plainEnd: string,
+): Pair => ({
+  pair,
+  begin: () => {
+    const body = JsonBody.parse(Buffer.from(JSON.stringify({ model: 'm', ...request })))
+    const noted: string[] = []
+    const target = {
+      upstreamModel: 'u',
+      facts: factsOf(undefined),
+      requestId: 'req_1',
+      seals: new OwnerSeals(Buffer.alloc(32), 'owner'),
+      unknownWords: { note: (kind: string, word: string) => noted.push(`${kind}: ${word}`) },
+    }
+    return [translator(body.as(body.fields as object as Fields), target, new Verdicts(pair, false)), noted]
+  },
+  answer: pair.upstream === 'chat' ? chatAnswer : message,
+  events: pair.upstream === 'chat' ? chatEvents : messageEvents,
+  kind: pair.upstream === 'chat' ? 'finish reason' : 'stop reason',
+  plainEnd,
+})
+
+const COMPLETED = '"status":"completed"'
+const PAIRS: readonly Pair[] = [
+  pairOf({ client: 'chat', upstream: 'messages' }, chatOverMessages, MESSAGES, '"finish_reason":"stop"'),
+  pairOf({ client: 'messages', upstream: 'chat' }, messagesOverChat, MESSAGES, '"stop_reason":"end_turn"'),
+  pairOf({ client: 'responses', upstream: 'chat' }, responsesOverChat, { input: 'Hi' }, COMPLETED),
+  pairOf({ client: 'responses', upstream: 'messages' }, responsesOverMessages, { input: 'Hi' }, COMPLETED),
+]
+
+function wholeAnswer(translation: Translation<object>, answer: Members): string {
+  return translation.response(answer, new JsonTexts(Buffer.from(JSON.stringify(answer))))
+}
+
+function stream(translation: Translation<object>, events: readonly Members[]): string {
+  const translated = translation.events()
+  return events.map((event) => translated.event(event)).join('') + translated.end()
+}
+
+describe.each(PAIRS)('An answer of $pair.upstream in the words of $pair.client', (pair) => {
+  // The last one is a name that every object has.
+  it.each(['tired', 'constructor'])('ends plainly for a reason that is not known, which is noted: %s', (reason) => {
+    const [translation, noted] = pair.begin()
+    expect(wholeAnswer(translation, pair.answer(reason))).toContain(pair.plainEnd)
+    expect(noted).toEqual([`${pair.kind}: ${reason}`])
+  })
+
+  it('ends so in a stream, too, where it is noted once', () => {
+    const [translation, noted] = pair.begin()
+    expect(stream(translation, pair.events('tired'))).toContain(pair.plainEnd)
+    expect(noted).toEqual([`${pair.kind}: tired`])
+  })
+
+  it('has no word to be noted where all are known', () => {
+    const [translation, noted] = pair.begin()
+    for (const reason of pair.kind === 'finish reason' ? ['stop', 'length'] : ['end_turn', 'max_tokens']) {
+      wholeAnswer(translation, pair.answer(reason))
+      stream(translation, pair.events(reason))
+    }
+    expect(noted).toEqual([])
+  })
+})
+
+describe.each(PAIRS.filter(({ kind }) => kind === 'stop reason'))('A stream of $pair.client over messages', (pair) => {
+  it('is the same with events of a type that is not known, which is noted', () => {
+    const [translation, noted] = pair.begin()
+    const events = translation.events()
+    const [start = {}] = pair.events('end_turn')
+    events.event(start)
+    expect(events.event({ type: 'message_news', news: [] })).toBe('')
+    expect(events.event({ type: 'ping' })).toBe(': ping\n\n')
+    expect(events.event({})).toBe('')
+    expect(noted).toEqual(['event: message_news'])
+  })
+})
