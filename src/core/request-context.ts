@@ -112,6 +112,8 @@ export class AttemptRecord extends ExchangeRecord {
   spanId: string | undefined = undefined
   /** What the upstream has worked already while it has not answered yet: a caller who leaves then has used it. */
   usage: UsageReader | undefined = undefined
+  /** Of an answer that came, whatever became of its translation. */
+  answerUsage: UsageReader | undefined = undefined
   /** Absent where the upstream speaks the caller's dialect. */
   translation: TranslationRecord | undefined = undefined
 

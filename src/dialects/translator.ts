@@ -1,9 +1,9 @@
 import { type ByteSink, type ByteSource, collect, ProviderResponse } from '../core/byte-stream.js'
-import { GatewayError } from '../core/errors.js'
+import { GatewayError, type GatewayErrorDetails } from '../core/errors.js'
 import type { JsonBody } from '../core/json-body.js'
 import { JsonTexts } from '../core/json-text.js'
 import type { MemoryLease } from '../core/quota.js'
-import { FrameAssembler, framesOf, jsonOf } from '../core/sse.js'
+import { dataOf, FrameAssembler, framesOf, jsonOf } from '../core/sse.js'
 import { isRecord } from '../core/validation-rules.js'
 import { eventResponse, malformedResponse } from '../upstream/upstream-response.js'
 import type { ModelFacts } from './model-facts.js'
@@ -127,8 +127,26 @@ async function translatedWhole<UpstreamFields extends object>(
     ? body
     : await collect(body, MAXIMUM_RESPONSE_BYTES, tooLarge).catch(failedWith(translation))
   if (!Buffer.isBuffer(body)) memory?.add(bytes.length)
-  const answer = Buffer.from(translation.response(parsed(bytes), new JsonTexts(bytes)))
+  const answer = Buffer.from(translatedAnswer(bytes, translation))
   return new ProviderResponse(status, { ...keptHeaders(headers), 'content-type': 'application/json' }, answer, usage)
+}
+
+function translatedAnswer(bytes: Buffer, translation: Translation<object>): string {
+  try {
+    return translation.response(parsed(bytes), new JsonTexts(bytes))
+  } catch (error) {
+    throw untranslatable(error)
+  }
+}
+
+/**
+ * The upstream has answered, and will be paid: what the translation cannot say is no reason to ask another one, nor a fault of the
+ * channel that others should be kept from.
+ */
+function untranslatable(error: unknown): GatewayError {
+  const message = 'The upstream sent an answer that cannot be translated.'
+  if (!(error instanceof GatewayError)) return new GatewayError('upstream_failed', message, { cause: error })
+  return new GatewayError(error.kind, error.message, { ...detailsWithout(error, 'attempt'), cause: error })
 }
 
 function parsed(bytes: Buffer): Record<string, unknown> {
@@ -170,9 +188,11 @@ type AnyTranslation = Pick<Translation<object>, 'events' | 'error'>
 
 /** The upstream's error body is in its own dialect: the client gets a rendered error instead. */
 function translatedError(translation: AnyTranslation, error: GatewayError): GatewayError {
-  const kept = Object.entries(error.details).filter(([name]) => name !== 'relayed' && name !== 'frame')
-  return translation.error(new GatewayError(error.kind, error.message, Object.fromEntries(kept)))
+  return translation.error(new GatewayError(error.kind, error.message, detailsWithout(error, 'relayed', 'frame')))
 }
+
+const detailsWithout = ({ details }: GatewayError, ...names: readonly string[]): GatewayErrorDetails =>
+  Object.fromEntries(Object.entries(details).filter(([name]) => !names.includes(name)))
 
 const failedWith =
   (translation: AnyTranslation) =>
@@ -232,7 +252,11 @@ class TranslatedEvents implements ByteSource, ByteSink {
   private framesFor(frame: Buffer): string {
     const data = jsonOf(frame)
     if (data !== undefined) return this.translation.event(data)
-    return frame[0] === COLON ? frame.toString() : ''
+    if (frame[0] === COLON) return frame.toString()
+    // A piece that cannot be read is missing from the answer, which must not look whole.
+    if (!MEANS_NOTHING.has(dataOf(frame)?.trim()))
+      throw malformedResponse('The upstream sent an event that is no JSON.')
+    return ''
   }
 
   /** Sends the translated frames in one chunk; false if one could not be translated, and the stream has failed. */
@@ -242,7 +266,7 @@ class TranslatedEvents implements ByteSource, ByteSink {
     try {
       for (const part of parts) text += translate(part)
     } catch (error) {
-      failure = error instanceof GatewayError ? this.errorOf(error) : notTranslatable(error)
+      failure = this.errorOf(untranslatable(error))
     }
     if (text !== '') this.sink.data(Buffer.from(text))
     if (failure === undefined) return true
@@ -261,8 +285,5 @@ class TranslatedEvents implements ByteSource, ByteSink {
 
 const COLON = 0x3a
 
-const notTranslatable = (cause: unknown): GatewayError =>
-  new GatewayError('upstream_failed', 'The upstream sent an event that cannot be translated.', {
-    attempt: { phase: 'answered', channelError: true },
-    cause,
-  })
+/** Data of frames that say no more than that the stream goes on, or that it is over. */
+const MEANS_NOTHING: ReadonlySet<string | undefined> = new Set([undefined, '', '[DONE]'])

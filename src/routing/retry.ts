@@ -108,10 +108,12 @@ export class RoutedRequest<Provider> implements Route<Provider> {
     try {
       return await this.tryOn(first, call, { startedAtMs, deadlineAtMs, canRetryAfterSend }, run)
     } catch (error) {
-      const second = this.bestBeside(first)
+      const isUntranslated = first.isTranslated === true && isTranslationRefusal(error)
+      const second = isUntranslated ? this.firstNative() : this.bestBeside(first)
       const nowMs = performance.now()
       const isLate = nowMs >= deadlineAtMs
-      const isPossible = second !== undefined && !isLate && mayTryAnother(error, policy, call, second)
+      const isPossible =
+        second !== undefined && !isLate && (isUntranslated || mayTryAnother(error, policy, call, second))
       if (!isPossible || !this.budget.beginRetry()) throw error
       return await this.tryAgain(error, () =>
         this.tryOn(second, call, { startedAtMs: nowMs, deadlineAtMs, canRetryAfterSend }, run),
@@ -131,6 +133,11 @@ export class RoutedRequest<Provider> implements Route<Provider> {
   private bestBeside(tried: Candidate<Provider>): Candidate<Provider> | undefined {
     const others = this.candidates.filter((candidate) => candidate !== tried)
     return others.find(({ channel }) => this.health.stateOf(channel.id) !== 'open') ?? others[0]
+  }
+
+  /** A channel that is spared, but takes what the translation for another one cannot say. */
+  private firstNative(): Candidate<Provider> | undefined {
+    return this.candidates.find(({ isTranslated = false }) => !isTranslated)
   }
 
   private async tryAgain<Result>(firstError: unknown, attempt: () => Promise<Result>): Promise<Result> {
@@ -165,8 +172,9 @@ export class RoutedRequest<Provider> implements Route<Provider> {
       record.endedAtMs = performance.now()
       record.failure = error instanceof GatewayError ? error.kind : 'internal'
       recordFailure(attempt, error)
-      // What failed before its first byte has given nothing; for a caller who left the upstream has worked all the same.
-      if (record.failure === 'caller_left') call.log.usageReader = record.usage
+      // What failed before its first byte has given nothing. For a caller who left the upstream has worked all the same, and so it has
+      // for an answer that could not be translated.
+      call.log.usageReader = record.failure === 'caller_left' ? record.usage : record.answerUsage
       throw error
     }
   }
@@ -210,9 +218,13 @@ export class ChannelRoute<Provider> extends RoutedRequest<Provider> implements P
   }
 }
 
+/** Of a field that the upstream's dialect lacks: it was asked nothing. */
+const isTranslationRefusal = (error: unknown): boolean =>
+  error instanceof GatewayError && error.details.code === 'unsupported_value' && error.details.attempt === undefined
+
 /**
  * Only failures of the upstream are worth another channel: the caller's own fault would be refused there as well, and a
- * request that was sent and not answered may already have been done. In another dialect it would not be the same request.
+ * request that was sent and not answered may already have been done; sent once more in another dialect, it would not be the same.
  */
 function mayTryAnother(
   error: unknown,
@@ -232,12 +244,7 @@ function mayTryAnother(
  * one would have had to translate.
  */
 function preferredError(firstError: unknown, error: unknown): unknown {
-  if (
-    error instanceof GatewayError &&
-    error.details.code === 'unsupported_value' &&
-    error.details.attempt === undefined
-  )
-    return firstError
+  if (isTranslationRefusal(error)) return firstError
   const isFault = error instanceof GatewayError && error.details.attempt?.channelError === true
   return isFault && firstError instanceof GatewayError && firstError.kind === 'rate_limited' ? firstError : error
 }

@@ -16,7 +16,13 @@ import { estimateInputTokens } from '../dialects/translations/messages-over-chat
 import { messagesOverChat } from '../dialects/translations/messages-over-chat/messages-over-chat.js'
 import { responsesOverChat } from '../dialects/translations/responses-over-chat/responses-over-chat.js'
 import { responsesOverMessages } from '../dialects/translations/responses-over-messages/responses-over-messages.js'
-import { type KeptTurn, translated, type TranslationTarget, type Translator } from '../dialects/translator.js'
+import {
+  type KeptTurn,
+  translated,
+  type Translation,
+  type TranslationTarget,
+  type Translator,
+} from '../dialects/translator.js'
 import { type DialectPair, Verdicts } from '../dialects/verdicts.js'
 import type {
   AttemptContext,
@@ -51,6 +57,18 @@ const keptTurnOf = ({ body, resumed }: ResponsesQuestion): KeptTurn => ({
   pathOf: resumed?.pathOf,
 })
 
+/** Translates a call to an upstream, whose answer has used what it says whether or not it can be translated. */
+const answered = <Fields extends object>(
+  translation: Translation<Fields>,
+  { memory, record }: AttemptContext,
+  send: (request: JsonBody<Fields>) => Promise<ProviderResponse>,
+): Promise<ProviderResponse> =>
+  translated(translation, memory, async (request) => {
+    const answer = await send(request)
+    record.answerUsage = answer.usage
+    return answer
+  })
+
 /** Says which tokens are the gateway's own estimate. */
 const ESTIMATED = 'x-gateway-estimated'
 
@@ -69,7 +87,7 @@ export class ChatOverMessages implements ChatProvider {
 
   respond(body: JsonBody<ChatFields>, context: AttemptContext): Promise<ProviderResponse> {
     const verdicts = verdictsOf({ client: 'chat', upstream: 'messages' }, context)
-    return translated(chatOverMessages(body, targetOf(this.setting, context), verdicts), context.memory, (request) =>
+    return answered(chatOverMessages(body, targetOf(this.setting, context), verdicts), context, (request) =>
       this.messages.create({ body: request, betaQuery: false }, context),
     )
   }
@@ -91,7 +109,7 @@ export class MessagesOverChat implements MessagesProvider {
     if (userProfileId !== undefined)
       verdicts.refuse('anthropic-user-profile-id', 'Leave the header out: the upstream knows no such profile.')
     const translation = messagesOverChat(body, targetOf(this.setting, context), verdicts)
-    const answer = await translated(translation, context.memory, (request) => this.chat.respond(request, context))
+    const answer = await answered(translation, context, (request) => this.chat.respond(request, context))
     // The tokens of the request stand in the first event, and the upstream tells them with the last.
     if (body.fields.stream === true) answer.headers[ESTIMATED] = 'message_start.usage'
     return answer
@@ -104,9 +122,7 @@ export class MessagesOverChat implements MessagesProvider {
     if (responses === undefined || context.options['countBy'] !== 'responses')
       return counted({ input_tokens: estimateInputTokens(body.fields) }, true)
     const translation = countedByResponses(messagesOverChat(body, targetOf(this.setting, context), verdicts))
-    return await translated(translation, context.memory, (request) =>
-      responses.countInputTokens({ body: request }, context),
-    )
+    return await answered(translation, context, (request) => responses.countInputTokens({ body: request }, context))
   }
 }
 
@@ -121,7 +137,7 @@ export class ResponsesOverChat implements ResponsesProvider {
     const verdicts = verdictsOf({ client: 'responses', upstream: 'chat' }, context)
     const { body } = call.resumed ?? call
     const translation = responsesOverChat(body, targetOf(this.setting, context, keptTurnOf(call)), verdicts)
-    const answer = await translated(translation, context.memory, (request) => this.chat.respond(request, context))
+    const answer = await answered(translation, context, (request) => this.chat.respond(request, context))
     return await keepingTranslated(answer, call.keep)
   }
 
@@ -157,7 +173,7 @@ export class ResponsesOverMessages implements ResponsesProvider {
     const verdicts = verdictsOf({ client: 'responses', upstream: 'messages' }, context)
     const { body } = call.resumed ?? call
     const translation = responsesOverMessages(body, targetOf(this.setting, context, keptTurnOf(call)), verdicts)
-    const answer = await translated(translation, context.memory, (request) =>
+    const answer = await answered(translation, context, (request) =>
       this.messages.create({ body: request, betaQuery: false }, context),
     )
     return await keepingTranslated(answer, call.keep)
@@ -167,9 +183,9 @@ export class ResponsesOverMessages implements ResponsesProvider {
   async countInputTokens(question: ResponsesQuestion, context: AttemptContext): Promise<ProviderResponse> {
     const verdicts = verdictsOf({ client: 'responses', upstream: 'messages' }, context)
     const { body } = question.resumed ?? question
-    return await translated(
+    return await answered(
       countingRequest(body, targetOf(this.setting, context, keptTurnOf(question)), verdicts),
-      context.memory,
+      context,
       (request) => this.messages.countTokens({ body: request, betaQuery: false }, context),
     )
   }

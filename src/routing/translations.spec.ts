@@ -115,6 +115,58 @@ describe('A model that some channels serve natively', () => {
   })
 })
 
+describe('A request that a translation refuses', () => {
+  const row = { id: 'both', class: 'chat', providers: ['p1', 'm1'], dialects: ['chat', 'messages'] }
+  const channels = [
+    channelEntry('native', { models: ['both'] }),
+    channelEntry('other', { provider: 'm1', models: ['both'] }),
+  ]
+  const refusal = new GatewayError('invalid_request', 'No.', { code: 'unsupported_value', param: 'n' })
+
+  it('goes to the channel that speaks its dialect, though that one is spared', async () => {
+    const { router, health } = routingOf({ channels, models: [row], dialects: { translate: 'on' } })
+    for (let failure = 0; failure < 3; failure++) health.begin('native').failed({})
+    const tried: string[] = []
+    const answer = await router
+      .route('chat', 'both', CALLER)
+      .attempt(newCall(), { canRetryAfterSend: false }, (_provider, { channelId }) => {
+        tried.push(channelId)
+        return channelId === 'other' ? Promise.reject(refusal) : Promise.resolve('answered')
+      })
+    expect([tried, answer]).toEqual([['other', 'native'], 'answered'])
+  })
+
+  it('is refused where no channel speaks its dialect', async () => {
+    const { router } = routingOf(ON)
+    const call = router
+      .route('chat', 'claude-sonnet-4-5', CALLER)
+      .attempt(newCall(), { canRetryAfterSend: true }, () => Promise.reject(refusal))
+    await expect(call).rejects.toThrow('No.')
+  })
+})
+
+describe('An answer that cannot be translated', () => {
+  it('was paid for, is recorded so, and is not asked for again', async () => {
+    const channels = [
+      channelEntry('first', { provider: 'm1', models: ['claude-*'] }),
+      channelEntry('second', { provider: 'm1', priority: 1, models: ['claude-*'] }),
+    ]
+    const { router, health } = routingOf({ channels, dialects: { translate: 'on' } })
+    const call = newCall()
+    let asked = 0
+    const usage = { reportedUsage: { units: { input_tokens: 3 }, estimated: false } }
+    const attempt = router
+      .route('chat', 'claude-x', CALLER)
+      .attempt(call, { canRetryAfterSend: true }, (_provider, { record }) => {
+        asked++
+        record.answerUsage = usage
+        return Promise.reject(new GatewayError('upstream_failed', 'Not translatable.'))
+      })
+    await expect(attempt).rejects.toThrow('Not translatable.')
+    expect([asked, call.log.usageReader, health.stateOf('first')]).toEqual([1, usage, 'closed'])
+  })
+})
+
 describe('The list of models', () => {
   it('says in which dialects a model can be asked, where some are translated', () => {
     const models = routingOf(ON).router.models(CALLER)
