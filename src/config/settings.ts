@@ -286,6 +286,11 @@ const dialects = settings({
     .describe(
       'What a model thought before it called tools is remembered for an hour, for clients that do not send it back',
     ),
+  keepResponses: boolean
+    .default(true)
+    .describe(
+      'Responses of translated models are kept in the store for 30 days unless their request says `store: false`; `false` = none are',
+    ),
   secret: z
     .string()
     .min(32, 'must have at least 32 characters')

@@ -181,7 +181,8 @@ export class ChannelRouter extends ProviderRouter {
     return channelOrder([...channels.keys()], this.health).flatMap((channel) => {
       const over = channels.get(channel)
       const provider =
-        over && this.translations.providerFor(capability, over, this.registry.find(channel.provider), row, caller)
+        over &&
+        this.translations.providerFor(capability, over, this.registry.find(channel.provider), { channel, row }, caller)
       return provider === undefined ? [] : [{ channel, provider, isTranslated: true }]
     })
   }

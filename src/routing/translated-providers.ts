@@ -33,7 +33,10 @@ import type {
 } from '../providers/contract.js'
 
 /** What translations for a model and a caller depend on. */
-export type TranslationSetting = Pick<TranslationTarget, 'facts' | 'seals' | 'thoughts' | 'unknownWords'>
+export interface TranslationSetting extends Pick<TranslationTarget, 'facts' | 'seals' | 'thoughts' | 'unknownWords'> {
+  /** Whether the gateway keeps responses, as their upstream keeps none. */
+  readonly keepsResponses: boolean
+}
 
 const targetOf = (setting: TranslationSetting, context: AttemptContext, kept?: KeptTurn): TranslationTarget => ({
   ...setting,
@@ -51,8 +54,8 @@ function verdictsOf(pair: DialectPair, context: AttemptContext): Verdicts {
 }
 
 /** What a request for a response says of what is kept. */
-const keptTurnOf = ({ body, resumed }: ResponsesQuestion): KeptTurn => ({
-  isStored: body.fields.store !== false,
+const keptTurnOf = ({ body, resumed }: ResponsesQuestion, { keepsResponses }: TranslationSetting): KeptTurn => ({
+  isStored: keepsResponses && body.fields.store !== false,
   previousResponseId: resumed?.previousResponseId,
   pathOf: resumed?.pathOf,
 })
@@ -136,9 +139,13 @@ export class ResponsesOverChat implements ResponsesProvider {
   async create(call: ResponsesCall, context: AttemptContext): Promise<ProviderResponse> {
     const verdicts = verdictsOf({ client: 'responses', upstream: 'chat' }, context)
     const { body } = call.resumed ?? call
-    const translation = responsesOverChat(body, targetOf(this.setting, context, keptTurnOf(call)), verdicts)
+    const translation = responsesOverChat(
+      body,
+      targetOf(this.setting, context, keptTurnOf(call, this.setting)),
+      verdicts,
+    )
     const answer = await answered(translation, context, (request) => this.chat.respond(request, context))
-    return await keepingTranslated(answer, call.keep)
+    return this.setting.keepsResponses ? await keepingTranslated(answer, call.keep) : answer
   }
 
   /** Chat upstreams count nothing by themselves. */
@@ -172,11 +179,15 @@ export class ResponsesOverMessages implements ResponsesProvider {
   async create(call: ResponsesCall, context: AttemptContext): Promise<ProviderResponse> {
     const verdicts = verdictsOf({ client: 'responses', upstream: 'messages' }, context)
     const { body } = call.resumed ?? call
-    const translation = responsesOverMessages(body, targetOf(this.setting, context, keptTurnOf(call)), verdicts)
+    const translation = responsesOverMessages(
+      body,
+      targetOf(this.setting, context, keptTurnOf(call, this.setting)),
+      verdicts,
+    )
     const answer = await answered(translation, context, (request) =>
       this.messages.create({ body: request, betaQuery: false }, context),
     )
-    return await keepingTranslated(answer, call.keep)
+    return this.setting.keepsResponses ? await keepingTranslated(answer, call.keep) : answer
   }
 
   /** The upstream counts what it would be sent. */
@@ -184,7 +195,7 @@ export class ResponsesOverMessages implements ResponsesProvider {
     const verdicts = verdictsOf({ client: 'responses', upstream: 'messages' }, context)
     const { body } = question.resumed ?? question
     return await answered(
-      countingRequest(body, targetOf(this.setting, context, keptTurnOf(question)), verdicts),
+      countingRequest(body, targetOf(this.setting, context, keptTurnOf(question, this.setting)), verdicts),
       context,
       (request) => this.messages.countTokens({ body: request, betaQuery: false }, context),
     )

@@ -15,6 +15,7 @@ import {
   ResponsesOverMessages,
   type TranslationSetting,
 } from './translated-providers.js'
+import type { Channel } from './channel.js'
 import { UnknownUpstreamWords } from './unknown-words.js'
 
 type Maker = (capabilities: ProviderCapabilities, setting: TranslationSetting) => object | undefined
@@ -43,16 +44,18 @@ export class Translations {
     capability: C,
     over: WritingDialect,
     capabilities: ProviderCapabilities,
-    row: ModelRow | undefined,
+    { channel, row }: { readonly channel: Channel; readonly row: ModelRow | undefined },
     caller: Caller,
   ): RoutedProviderOf<C> | undefined {
-    const { secret, rememberThinking } = this.store.current.dialects
+    const { secret, rememberThinking, keepResponses } = this.store.current.dialects
     const ownerId = ownerOf(caller)
     const setting: TranslationSetting = {
       facts: factsOf(row),
       seals: new OwnerSeals(secret === undefined ? this.drawnSecret : Buffer.from(secret), ownerId),
       unknownWords: this.unknownWords,
-      thoughts: rememberThinking ? this.thoughts.of(ownerId) : undefined,
+      // Another vendor would refuse what this one has signed.
+      thoughts: rememberThinking ? this.thoughts.of(`${ownerId} ${channel.target.origin}`) : undefined,
+      keepsResponses: keepResponses,
     }
     return PROVIDERS[`${capability} over ${over}`]?.(capabilities, setting) as RoutedProviderOf<C> | undefined
   }

@@ -398,6 +398,22 @@ describe('responses of translated models', () => {
   })
 })
 
+describe('A gateway that keeps no responses', () => {
+  it('says so, and knows none', async () => {
+    const lab = await startTranslationLab({ dialects: { translate: 'on', keepResponses: false } })
+    try {
+      const answer = await send(lab.gateway, { model: MESSAGES_MODEL, input: 'Hello', store: true })
+      const response = JSON.parse(answer.text) as Json
+      expect([answer.status, response['store'], answer.headers['x-gateway-dropped']]).toEqual([200, false, 'store'])
+      expect((await ask(lab.gateway, 'GET', String(response['id']))).status).toBe(404)
+      const next = { model: MESSAGES_MODEL, input: 'Go on', previous_response_id: response['id'] }
+      expect((await send(lab.gateway, next)).status).toBe(400)
+    } finally {
+      await lab.close()
+    }
+  })
+})
+
 describe('responses of translated models in PostgreSQL', () => {
   let postgres: TestPostgres
   let here: TranslationLab

@@ -23,9 +23,9 @@ export class ThoughtMemory {
     private readonly maximumCharacters = MAXIMUM_CHARACTERS,
   ) {}
 
-  /** Those of one owner, who alone can recall them. */
-  of(ownerId: string): Thoughts {
-    const key = (toolCallId: string): string => `${ownerId} ${toolCallId}`
+  /** Those of one owner at one upstream, to be recalled by the same alone. */
+  of(owner: string): Thoughts {
+    const key = (toolCallId: string): string => `${owner} ${toolCallId}`
     return {
       remember: (toolCallId, blocks) => {
         this.put(key(toolCallId), blocks)
