@@ -163,15 +163,17 @@ function named(choice: Members, path: string): string {
 function allowedTools(choice: Members, path: string, tools: readonly Tool[], verdicts: Verdicts): Choice {
   const allowedPath = `${path}.allowed_tools`
   const { mode, tools: list } = objectAt(choice['allowed_tools'], allowedPath)
-  const names = optionalListAt(list, `${allowedPath}.tools`).map((value, index) => {
+  const known = new Set(tools.map(({ name }) => name))
+  const names = new Set<string>()
+  optionalListAt(list, `${allowedPath}.tools`).forEach((value, index) => {
     const toolPath = `${allowedPath}.tools[${index}]`
     const name = named(objectAt(value, toolPath), toolPath)
-    if (!tools.some((tool) => tool.name === name)) throw invalidShape(toolPath, "one of the request's tools")
-    return name
+    if (!known.has(name)) throw invalidShape(toolPath, "one of the request's tools")
+    names.add(name)
   })
   const fields = mode === 'required' || mode === 'auto' ? MODES[mode] : undefined
   if (fields === undefined) throw invalidShape(`${allowedPath}.mode`, 'auto or required')
-  if (names.length === 0) throw invalidShape(`${allowedPath}.tools`, 'at least one tool')
+  if (names.size === 0) throw invalidShape(`${allowedPath}.tools`, 'at least one tool')
   verdicts.approximate(path)
-  return { tools: tools.filter(({ name }) => names.includes(name)), fields }
+  return { tools: tools.filter(({ name }) => names.has(name)), fields }
 }

@@ -189,6 +189,7 @@ const pathOf = (entry: Entry | undefined): string => `messages[${entry?.index ??
 /** What an assistant said, thought and called in one turn. */
 class AssistantTurn {
   readonly calls: { readonly id: string; readonly path: string; readonly call: object }[] = []
+  private readonly callIds = new Set<string>()
   private text = ''
   private thoughts = ''
   private mark: unknown
@@ -259,9 +260,10 @@ class AssistantTurn {
     }
     breakpoint(block, path, draft)
     const id = textAt(block['id'], `${path}.id`)
-    if (this.calls.some((other) => other.id === id)) {
+    if (this.callIds.has(id)) {
       draft.verdicts.refuse(`${path}.id`, `The tool_use id ${quoted(id)} stands twice in one turn.`)
     }
+    this.callIds.add(id)
     objectAt(block['input'], `${path}.input`)
     const input = draft.texts.at('messages', messageIndex, 'content', blockIndex, 'input')?.text.text ?? '{}'
     const name = draft.toolNames.shortened(textAt(block['name'], `${path}.name`))

@@ -78,8 +78,8 @@ function isClosed(schema: unknown): boolean {
   const { properties, required, additionalProperties, type, items } = schema
   if (type === 'object' || properties !== undefined) {
     const names = isRecord(properties) ? Object.keys(properties) : []
-    const listed: readonly unknown[] = Array.isArray(required) ? required : []
-    if (additionalProperties !== false || !names.every((name) => listed.includes(name))) return false
+    const listed = new Set<unknown>(Array.isArray(required) ? required : [])
+    if (additionalProperties !== false || !names.every((name) => listed.has(name))) return false
   }
   const nested = [
     items,

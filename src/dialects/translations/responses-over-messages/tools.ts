@@ -1,5 +1,5 @@
 import type { Members } from '../members.js'
-import type { Tool, ToolChoice } from '../responses/tools.js'
+import type { NamedTool, Tool, ToolChoice } from '../responses/tools.js'
 import { NO_INPUT, TEXT_INPUT } from '../to-messages/tool-inputs.js'
 import { objectSchema } from '../tool-json.js'
 import type { MessagesDraft } from './messages-draft.js'
@@ -29,7 +29,9 @@ export function setTools(draft: MessagesDraft): void {
 /** Only these are sent, which cuts the upstream's prompt cache at the tools. */
 function allowedTools(choice: Extract<ToolChoice, { kind: 'allowed' }>, draft: MessagesDraft): readonly Tool[] {
   draft.verdicts.approximate('tool_choice')
-  return draft.tools.filter((tool) => choice.tools.some(({ kind, name }) => kind === tool.kind && name === tool.name))
+  const keyOf = ({ kind, name }: NamedTool): string => `${kind} ${name}`
+  const allowed = new Set(choice.tools.map(keyOf))
+  return draft.tools.filter((tool) => allowed.has(keyOf(tool)))
 }
 
 function choiceOf(choice: ToolChoice | undefined): Members | undefined {
