@@ -800,3 +800,9 @@ describe("An upstream's error", () => {
     expect(translate(fields).translation.error(error)).toBe(error)
   })
 })
+
+it.each(['service_tier', 'speed'])('A request with an object as its %s is refused by its path', (name) => {
+  expect(() => translate({ [name]: { toString: 1 } })).toThrow(
+    expect.objectContaining({ kind: 'invalid_request', details: expect.objectContaining({ param: name }) }),
+  )
+})

@@ -198,7 +198,8 @@ function metadata(value: unknown, draft: RequestDraft): void {
 export const SERVICE_TIERS: Readonly<Record<string, string>> = { auto: 'auto', standard_only: 'default' }
 
 function serviceTier(value: unknown, draft: RequestDraft): void {
-  const tier = Object.hasOwn(SERVICE_TIERS, String(value)) ? SERVICE_TIERS[String(value)] : undefined
+  const name = textAt(value, 'service_tier')
+  const tier = Object.hasOwn(SERVICE_TIERS, name) ? SERVICE_TIERS[name] : undefined
   if (tier === undefined) draft.verdicts.refuse('service_tier', 'Send auto or standard_only.')
   draft.set('service_tier', tier, 'service_tier')
 }

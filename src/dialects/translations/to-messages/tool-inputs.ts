@@ -10,6 +10,6 @@ export const TEXT_INPUT = { type: 'object', properties: { input: { type: 'string
 /** The text that a custom tool is called with; all of the input, where the model did not keep to the form, or was cut. */
 export function customInput(json: string): string {
   const value = parsedOr(json)
-  const isText = isRecord(value) && typeof value['input'] === 'string' && Object.keys(value).length === 1
-  return isText ? String(value['input']) : json
+  const input = isRecord(value) && Object.keys(value).length === 1 ? value['input'] : undefined
+  return typeof input === 'string' ? input : json
 }
