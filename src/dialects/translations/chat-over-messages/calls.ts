@@ -1,8 +1,8 @@
 import type { Verdicts } from '../../verdicts.js'
 import { dropUnknown, isAbsent, type Members, objectAt, optionalListAt, textAt } from '../members.js'
-import { messagesToolId } from '../tool-ids.js'
 import { inputOfArguments } from '../tool-json.js'
 import type { Block } from '../to-messages/blocks.js'
+import { CallIds } from '../to-messages/call-ids.js'
 
 /** A call of a tool in an assistant's turn. */
 export interface Call {
@@ -17,9 +17,9 @@ const CALL_MEMBERS: ReadonlySet<string> = new Set(['id', 'type', 'index', 'funct
 const FUNCTION_MEMBERS: ReadonlySet<string> = new Set(['name', 'arguments', 'parsed_arguments'])
 const CUSTOM_MEMBERS: ReadonlySet<string> = new Set(['name', 'input'])
 
-/** Reads the calls of all turns; upstreams refuse an id that two calls have. */
+/** Reads the calls of all turns. */
 export class CallReader {
-  private readonly uses = new Map<string, number>()
+  private readonly ids = new CallIds()
 
   constructor(private readonly verdicts: Verdicts) {}
 
@@ -60,9 +60,6 @@ export class CallReader {
   }
 
   private blockOf(id: string, name: string, input: object): Call['block'] {
-    const use = this.uses.get(id) ?? 0
-    this.uses.set(id, use + 1)
-    // Some upstreams number the calls of each turn from 0: a later one gets an id with the number of its use.
-    return { type: 'tool_use', id: messagesToolId(use === 0 ? id : `${id} ${use}`), name, input }
+    return { type: 'tool_use', id: this.ids.next(id), name, input }
   }
 }

@@ -135,12 +135,14 @@ export class Conversation {
   private readResults(calls: readonly Call[]): void {
     const path = `messages[${this.next}]`
     const results = new Map<Call, PlacedBlock>()
+    const waiting = callsById(calls)
     while (this.next < this.messages.length) {
       const message = this.messageAt(this.next)
       if (message['role'] !== 'tool' && message['role'] !== 'function') break
       const resultPath = `messages[${this.next++}]`
-      const call = answeredCall(calls, message, resultPath)
-      if (call === undefined || results.has(call)) return this.refuseResult(message, resultPath)
+      const id = message['role'] === 'function' ? oldCallId(calls) : message['tool_call_id']
+      const call = waiting.get(id)?.pop()
+      if (call === undefined) return this.refuseResult(message, resultPath)
       results.set(call, { block: this.resultOf(call, message, resultPath), path: resultPath })
     }
     const blocks = calls.map((call) => results.get(call) ?? this.refuseCall(call))
@@ -169,7 +171,10 @@ export class Conversation {
 
   private refuseResult(message: Members, path: string): never {
     if (message['role'] === 'function') {
-      return this.verdicts.refuse(`${path}.name`, `Send the call of ${quoted(String(message['name']))} before it.`)
+      return this.verdicts.refuse(
+        `${path}.name`,
+        `Send the call of ${quoted(textAt(message['name'], `${path}.name`))} before it.`,
+      )
     }
     const id = textAt(message['tool_call_id'], `${path}.tool_call_id`)
     return this.verdicts.refuse(`${path}.tool_call_id`, `Send the call ${quoted(id)} directly before its results.`)
@@ -200,9 +205,19 @@ function refusalBlocks(refusal: unknown, path: string): PlacedBlock[] {
   return block === undefined ? [] : [{ block, path }]
 }
 
+/** Calls by their ids; the next one to be answered is the last of them. */
+function callsById(calls: readonly Call[]): ReadonlyMap<unknown, Call[]> {
+  const byId = new Map<unknown, Call[]>()
+  for (const call of calls.toReversed()) {
+    const others = byId.get(call.id)
+    if (others === undefined) byId.set(call.id, [call])
+    else others.push(call)
+  }
+  return byId
+}
+
 /** Results of the old form name no call: there was one at most. */
-function answeredCall(calls: readonly Call[], message: Members, path: string): Call | undefined {
-  if (message['role'] === 'function') return calls.find((call) => call.path.endsWith('.function_call'))
-  const id = textAt(message['tool_call_id'], `${path}.tool_call_id`)
-  return calls.find((call) => call.id === id)
+function oldCallId(calls: readonly Call[]): string | undefined {
+  const last = calls.at(-1)
+  return last?.path.endsWith('.function_call') === true ? last.id : undefined
 }

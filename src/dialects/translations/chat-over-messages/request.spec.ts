@@ -927,3 +927,26 @@ describe('the types of the client’s SDK', () => {
     expect([...partTypes, 'file'].sort()).toEqual([...known].sort())
   })
 })
+
+it('A result of the old form whose name is an object is refused by its path', () => {
+  const messages = [...HELLO, { role: 'function', name: { toString: 1 }, content: 'done' }]
+  expect(refusalOf({ messages }).details.param).toBe('messages[1].name')
+})
+
+it('Two calls of one turn with the same id are answered in their order', () => {
+  const messages = [
+    ...HELLO,
+    { role: 'assistant', tool_calls: [called('a'), called('a')] },
+    result('a', 'first'),
+    result('a', 'second'),
+  ]
+  const [, calls, results] = messagesOf(messages) as {
+    content: { id?: string; tool_use_id?: string; content?: string }[]
+  }[]
+  const ids = calls?.content.map(({ id }) => id) ?? []
+  expect(new Set(ids).size).toBe(2)
+  expect(results?.content).toMatchObject([
+    { tool_use_id: ids[0], content: 'first' },
+    { tool_use_id: ids[1], content: 'second' },
+  ])
+})

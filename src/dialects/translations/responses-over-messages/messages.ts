@@ -8,9 +8,9 @@ import {
   type Turn,
 } from '../responses/conversation.js'
 import type { RequestDraft } from '../responses/request-draft.js'
-import { messagesToolId } from '../tool-ids.js'
 import { inputOfArguments } from '../tool-json.js'
 import { type Block, type PlacedBlock, placeholderAt } from '../to-messages/blocks.js'
+import { CallIds } from '../to-messages/call-ids.js'
 import { blocksIn, isThinkingType, isThoughtLost } from '../to-messages/thinking-blocks.js'
 import { BlockMaker } from './blocks.js'
 
@@ -27,6 +27,9 @@ export class MessagesConversation {
   private readonly instructions: PlacedBlock[] = []
   private readonly messages: Message[] = []
   private readonly maker: BlockMaker
+  private readonly callIds = new CallIds()
+  /** Results follow their calls in the same order. */
+  private readonly resultIds = new CallIds()
 
   constructor(
     turns: readonly Turn[],
@@ -131,11 +134,11 @@ export class MessagesConversation {
       : inputOfArguments(text, () => {
           this.draft.verdicts.approximate(`${path}.arguments`)
         })
-    return { block: { type: 'tool_use', id: messagesToolId(id), name, input }, path }
+    return { block: { type: 'tool_use', id: this.callIds.next(id), name, input }, path }
   }
 
   private resultBlock({ path, callId, parts }: Result): PlacedBlock {
-    const result: Block = { type: 'tool_result', tool_use_id: messagesToolId(callId) }
+    const result: Block = { type: 'tool_result', tool_use_id: this.resultIds.next(callId) }
     const blocks = this.maker.blocksOf(parts, result)
     const [only] = parts
     if (blocks.length > 0) {

@@ -503,3 +503,24 @@ describe('Its tools', () => {
     expect((sent['tools'] as readonly { name: string }[]).map(({ name }) => name)).toEqual(names)
   })
 })
+
+describe('Calls with one id', () => {
+  const second = { ...OUTPUT, output: 'cold' }
+
+  it.each([
+    ['in one turn', [user('a'), CALL, CALL, OUTPUT, second]],
+    ['in two turns', [user('a'), CALL, OUTPUT, user('b'), CALL, second]],
+  ])('get ids of their own %s, as do their results', (_where, input) => {
+    const messages = messagesOf(input) as {
+      content: { type: string; id?: string; tool_use_id?: string; content?: string }[]
+    }[]
+    const blocks = messages.flatMap(({ content }) => content)
+    const ids = blocks.filter(({ type }) => type === 'tool_use').map(({ id }) => id)
+    expect(ids[0]).toBe('call_1')
+    expect(new Set(ids).size).toBe(2)
+    expect(blocks.filter(({ type }) => type === 'tool_result')).toMatchObject([
+      { tool_use_id: ids[0], content: 'warm' },
+      { tool_use_id: ids[1], content: 'cold' },
+    ])
+  })
+})

@@ -189,13 +189,14 @@ const textsIn = (parts: unknown): readonly string[] =>
 class Turns {
   private readonly turns: Turn[] = []
   private assistant: AssistantTurn | undefined
-  /** Results that no call has taken yet, by the id of their call. */
+  /** Results by the id of their call; the next one to be taken is the last of them. */
   private readonly results = new Map<string, Result[]>()
+  private readonly taken = new Set<Result>()
 
   constructor(private readonly reading: PartReading) {}
 
   all(items: readonly Item[]): readonly Turn[] {
-    for (const item of items) if (item.kind === 'result') this.await(item)
+    for (const item of items.toReversed()) if (item.kind === 'result') this.await(item)
     for (const item of items) this.add(item)
     this.close()
     return this.turns
@@ -209,8 +210,8 @@ class Turns {
     }
     this.close()
     if (item.kind !== 'result') this.turns.push(item)
-    // The first that is left of its id: the call that it answers has taken it, or there is none.
-    else if (this.results.get(item.callId)?.includes(item) === true) this.refuse(item.path, item.callId, 'call')
+    // The call that it answers has taken it, or there is none.
+    else if (!this.taken.has(item)) this.refuse(item.path, item.callId, 'call')
   }
 
   private await(result: Result): void {
@@ -227,8 +228,14 @@ class Turns {
     this.turns.push(assistant)
     const calls = assistant.entries.filter((entry) => entry.kind === 'call')
     if (calls.length === 0) return
-    const results = calls.map(({ path, id }) => this.results.get(id)?.shift() ?? this.refuse(path, id, 'output'))
+    const results = calls.map((call) => this.take(call))
     this.turns.push({ kind: 'results', results })
+  }
+
+  private take({ path, id }: Call): Result {
+    const result = this.results.get(id)?.pop() ?? this.refuse(path, id, 'output')
+    this.taken.add(result)
+    return result
   }
 
   private refuse(path: string, callId: string, missingItem: 'call' | 'output'): never {
