@@ -14,11 +14,11 @@ type Members = Record<string, unknown>
 const SEALS = new OwnerSeals(Buffer.from('secret'), 'owner')
 const FIELDS = { model: 'claude-here', max_tokens: 9, messages: [{ role: 'user', content: 'Hello' }] }
 
-function textFor(answer: Members): string {
+function textFor(answer: Members, spelled = JSON.stringify(answer)): string {
   const body = JsonBody.written<MessagesFields>(JSON.stringify(FIELDS), FIELDS)
   const target = { upstreamModel: 'some-model', facts: factsOf(undefined), requestId: 'req1', seals: SEALS }
   const translation = messagesOverChat(body, target, new Verdicts({ client: 'messages', upstream: 'chat' }, true))
-  return translation.response(answer, new JsonTexts(Buffer.from(JSON.stringify(answer))))
+  return translation.response(answer, new JsonTexts(Buffer.from(spelled)))
 }
 
 const messageFor = (answer: Members): Members => JSON.parse(textFor(answer)) as Members
@@ -185,6 +185,25 @@ describe('A whole answer of a chat upstream', () => {
     })
   })
 
+  it('has ids for calls without, the spelling of arguments that were objects, and texts in parts', () => {
+    const calls = [
+      call('', '{}'),
+      { function: { name: 'look', arguments: { x: 1 } } },
+      { function: { name: 'look', arguments: null } },
+    ]
+    const content = [{ type: 'text', text: 'Let me ' }, { type: 'other' }, { type: 'text', text: 'see.' }]
+    const whole = answer({ content, tool_calls: calls }, 'tool_calls')
+    const spelled = JSON.stringify(whole).replace('{"x":1}', '{"x":1.0}')
+    const translated = textFor(whole, spelled)
+    expect(JSON.parse(translated)).toHaveProperty('content', [
+      { type: 'text', text: 'Let me see.', citations: null },
+      toolUse('call_req1_0', {}),
+      toolUse('call_req1_1', { x: 1 }),
+      toolUse('call_req1_2', {}),
+    ])
+    expect(translated).toContain('{"x":1.0}')
+  })
+
   it('without an id gets that of the request', () => {
     expect(messageFor(answer({}, 'stop', { id: '' }))['id']).toBe('msg_req1')
   })
@@ -195,12 +214,11 @@ describe('A whole answer of a chat upstream', () => {
     ['no message', { choices: [{ finish_reason: 'stop' }] }],
     ['no finish reason', answer({ content: 'Hi' }, null)],
     ['an empty finish reason', answer({ content: 'Hi' }, '')],
-    ['content that is no text', answer({ content: [{ type: 'text', text: 'Hi' }] })],
+    ['content that is no text', answer({ content: 1 })],
     ['a call that is no object', answer({ tool_calls: ['look'] })],
     ['a call of no function', answer({ tool_calls: [{ id: 'a', type: 'custom', custom: {} }] })],
-    ['a call without an id', answer({ tool_calls: [call('', '{}')] })],
     ['a call without a name', answer({ tool_calls: [call('a', '{}', '')] })],
-    ['arguments that are no text', answer({ tool_calls: [{ id: 'a', function: { name: 'look', arguments: {} } }] })],
+    ['arguments that are no text', answer({ tool_calls: [{ id: 'a', function: { name: 'look', arguments: [] } }] })],
   ])("with %s is the upstream's failure", (_name, broken) => {
     const failure = expect.objectContaining({ kind: 'upstream_failed' })
     expect(() => textFor(broken)).toThrow(GatewayError)

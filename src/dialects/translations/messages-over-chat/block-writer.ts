@@ -2,7 +2,7 @@ import { createHash, type Hash } from 'node:crypto'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { AnswerSink } from '../to-chat/answer-queue.js'
 import type { ArrivingCall } from '../to-chat/arriving-call.js'
-import { type AnswerContext, signatureOf, textBlock, thinkingBlock, toolUseBlock } from './answer.js'
+import { type AnswerContext, madeCallId, signatureOf, textBlock, thinkingBlock, toolUseBlock } from './answer.js'
 
 export type TextKind = 'text' | 'thinking'
 
@@ -21,10 +21,8 @@ export class BlockWriter implements AnswerSink<TextKind> {
     return begun + this.textDelta(kind, text)
   }
 
-  called({ id, name, isCustom }: ArrivingCall): string {
-    if (id === undefined || name === undefined || isCustom) {
-      throw malformedResponse('The upstream sent a call without id or name.')
-    }
+  called({ index, id = madeCallId(index, this.context), name, isCustom }: ArrivingCall): string {
+    if (name === undefined || isCustom) throw malformedResponse('The upstream called no function by its name.')
     return this.start('tool_use', toolUseBlock(id, name, {}, this.context))
   }
 

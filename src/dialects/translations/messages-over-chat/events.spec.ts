@@ -310,6 +310,28 @@ describe('A stream of chat chunks', () => {
     expect(outline(events)).toEqual(['0+tool_use', '0:{"a":', '0:1}', '0-'])
   })
 
+  it('has ids for calls without, inputs that come as objects, and texts in parts', () => {
+    const events = play(
+      delta({ content: [{ type: 'text', text: 'Hi' }] }),
+      calls({ index: 0, function: { name: 'look', arguments: { x: 1 } } }),
+      calls({ index: 1, function: { name: 'look', arguments: '{}' } }),
+      FINISH,
+    )
+    expect(outline(events)).toEqual([
+      '0+text',
+      '0:Hi',
+      '0-',
+      '1+tool_use',
+      '1:{"x":1}',
+      '1-',
+      '2+tool_use',
+      '2:{}',
+      '2-',
+    ])
+    expect(JSON.stringify(events)).toContain('"id":"call_req1_0"')
+    expect(JSON.stringify(events)).toContain('"id":"call_req1_1"')
+  })
+
   it('goes on where the finish reason is empty', () => {
     expect(outline(play(delta({ content: 'a' }, ''), delta({ content: 'b' }, ''), FINISH))).toEqual([
       '0+text',
@@ -434,14 +456,13 @@ describe('A stream of chat chunks', () => {
     ['a choice that is no object', chunkOf([], { choices: [1] })],
     ['content that is no text', delta({ content: 1 })],
     ['a call that is no object', delta({ tool_calls: ['x'] })],
-    ['a piece of an input that is no text', calls({ index: 0, function: { arguments: {} } })],
+    ['a piece of an input that is no text', calls({ index: 0, function: { arguments: [] } })],
   ])("with %s is the upstream's failure", (_name, chunk) => {
     expect(failure(() => translation().events().event(chunk)).kind).toBe('upstream_failed')
   })
 
   it.each([
     ['a call without a name', [calls(piece(0, '{}', { id: 'c' })), FINISH]],
-    ['a call without an id', [calls(piece(0, '{}', { name: 'n' })), FINISH]],
     [
       'more input for a call that was over',
       [calls(piece(0, '{}', head(0)), piece(1, '{}', head(1))), calls(piece(0, '{}'))],

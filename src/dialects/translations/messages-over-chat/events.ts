@@ -5,7 +5,15 @@ import type { EventTranslation, TranslationTarget } from '../../translator.js'
 import type { Members } from '../members.js'
 import { endOfChat, isRefusal } from '../stop-reasons.js'
 import { AnswerQueue } from '../to-chat/answer-queue.js'
-import { type CallPiece, choiceIn, finishReasonIn, readCall, thoughtsIn, usageIn } from '../to-chat/answers.js'
+import {
+  type CallPiece,
+  choiceIn,
+  contentIn,
+  finishReasonIn,
+  readCall,
+  thoughtsIn,
+  usageIn,
+} from '../to-chat/answers.js'
 import { messagesUsage, type TokenFigures } from '../usage.js'
 import { type AnswerContext, emptyMessage, estimated, FUNCTION_CALL_ID, stopOf, textIn } from './answer.js'
 import { BlockWriter, type TextKind } from './block-writer.js'
@@ -77,7 +85,7 @@ export class MessageEvents implements EventTranslation {
     let frames = ''
     const thoughts = thoughtsIn(delta)
     if (thoughts !== '') frames += this.text('thinking', thoughts)
-    const text = textIn(delta, 'content')
+    const text = contentIn(delta)
     if (text !== '') frames += this.text('text', text)
     const refusal = textIn(delta, 'refusal')
     if (refusal !== '') this.refuse(refusal)

@@ -25,7 +25,7 @@ export const messagesOverChat: Translator<MessagesFields, ChatFields> = (body, t
   }
   return {
     request: JsonBody.written(jsonTextOf(fields), fields),
-    response: (answer) => messageTextOf(answer, context),
+    response: (answer, texts) => messageTextOf(answer, texts, context),
     events: () => new MessageEvents(context, target.memory),
     error: (error) => withCallersPath(error, (steps) => draft.callersPath(steps)),
   }

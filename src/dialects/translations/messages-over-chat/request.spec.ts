@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { judgeChatRequest } from '@multi-model-gateway/sandbox/p1/chat-request.js'
 import { GatewayError } from '../../../core/errors.js'
 import { JsonBody } from '../../../core/json-body.js'
+import { JsonTexts } from '../../../core/json-text.js'
 import type { MessagesFields } from '../../messages-wire.js'
 import { factsOf, type ModelFacts } from '../../model-facts.js'
 import type { Translation } from '../../translator.js'
@@ -739,7 +740,9 @@ describe('The conversation', () => {
       id: 'x',
       choices: [{ message: { content: null, tool_calls: toolCalls }, finish_reason: 'tool_calls' }],
     }
-    expect(translation.response(answer, undefined as never)).toContain(`"name":"${name}"`)
+    expect(translation.response(answer, new JsonTexts(Buffer.from(JSON.stringify(answer))))).toContain(
+      `"name":"${name}"`,
+    )
   })
 })
 

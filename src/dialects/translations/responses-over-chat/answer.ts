@@ -8,7 +8,7 @@ import type { OutputPart } from '../responses/output-items.js'
 import type { ReasoningWishes } from '../responses/request-draft.js'
 import { type AnswerEntry, wholeResponse } from '../responses/whole-response.js'
 import { endOfChat } from '../stop-reasons.js'
-import { messageIn, readCall, thoughtsIn, usageIn } from '../to-chat/answers.js'
+import { contentIn, messageIn, readCall, thoughtsIn, usageIn } from '../to-chat/answers.js'
 import { sealReasoning } from './reasoning-seal.js'
 
 /** What an answer depends on beside itself. */
@@ -52,9 +52,10 @@ function reasoningIn(message: Members, context: AnswerContext): readonly AnswerE
   return [{ kind: 'reasoning', summaries, sealed: sealedThoughts(text, context) }]
 }
 
-function saidIn({ content }: Members, refusal: string): readonly AnswerEntry[] {
+function saidIn(message: Members, refusal: string): readonly AnswerEntry[] {
+  const text = contentIn(message)
   const parts: OutputPart[] = []
-  if (typeof content === 'string' && content !== '') parts.push({ type: 'output_text', text: content })
+  if (text !== '') parts.push({ type: 'output_text', text })
   if (refusal !== '') parts.push({ type: 'refusal', refusal })
   return parts.length === 0 ? [] : [{ kind: 'message', parts }]
 }

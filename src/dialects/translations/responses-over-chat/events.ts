@@ -6,7 +6,7 @@ import type { Members } from '../members.js'
 import { ResponseEventWriter } from '../responses/event-writer.js'
 import { endOfChat } from '../stop-reasons.js'
 import { AnswerQueue, type AnswerSink } from '../to-chat/answer-queue.js'
-import { choiceIn, finishReasonIn, readCall, thoughtsIn, usageIn } from '../to-chat/answers.js'
+import { choiceIn, contentIn, finishReasonIn, readCall, thoughtsIn, usageIn } from '../to-chat/answers.js'
 import type { ArrivingCall } from '../to-chat/arriving-call.js'
 import { type AnswerContext, sealedThoughts, tierOf } from './answer.js'
 
@@ -49,9 +49,8 @@ export class ChatToResponseEvents implements EventTranslation {
   }
 
   private delta(delta: Members): string {
-    const { content, refusal, tool_calls: calls } = delta
-    let frames = this.queue.said('reasoning', thoughtsIn(delta))
-    if (typeof content === 'string') frames += this.queue.said('text', content)
+    const { refusal, tool_calls: calls } = delta
+    let frames = this.queue.said('reasoning', thoughtsIn(delta)) + this.queue.said('text', contentIn(delta))
     if (typeof refusal === 'string') {
       this.hasRefusal ||= refusal !== ''
       frames += this.queue.said('refusal', refusal)

@@ -1,6 +1,6 @@
 import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
-import type { Members } from '../members.js'
+import { isAbsent, type Members } from '../members.js'
 import { figuresOfChat, type TokenFigures } from '../usage.js'
 
 /** Members of chat completions and of their chunks, as far as upstreams agree on them. */
@@ -38,6 +38,17 @@ export const usageIn = ({ usage }: Members): TokenFigures | undefined =>
 /** Under the name that most upstreams use, or the other; some say the same under both. */
 export const thoughtsIn = ({ reasoning_content: thoughts, reasoning }: Members): string =>
   wordOf(thoughts) ?? wordOf(reasoning) ?? ''
+
+/** What a message or a delta says: most upstreams write a text, and some a list of parts, of which the texts count. */
+export function contentIn({ content }: Members): string {
+  if (typeof content === 'string') return content
+  if (isAbsent(content)) return ''
+  if (!Array.isArray(content)) throw malformedResponse("The upstream answered with a 'content' that is no text.")
+  return content.map((part: unknown) => (isRecord(part) && isText(part) ? part.text : '')).join('')
+}
+
+const isText = (part: Members): part is Members & { readonly text: string } =>
+  part['type'] === 'text' && typeof part['text'] === 'string'
 
 /** One call of a message, or a piece of it in a delta. */
 export interface CallPiece {

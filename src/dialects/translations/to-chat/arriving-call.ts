@@ -1,3 +1,4 @@
+import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { CallPiece } from './answers.js'
 
@@ -58,9 +59,11 @@ export class ArrivingCall {
     this.id ??= id
     this.name ??= name
     if (text === undefined || text === null) return ''
-    if (typeof text !== 'string') throw malformedResponse('The upstream sent a piece of an input that is no text.')
-    this.jsonEnd.add(text)
-    return text
+    // Some upstreams write an object where there should be its text.
+    const piece = isRecord(text) ? JSON.stringify(text) : text
+    if (typeof piece !== 'string') throw malformedResponse('The upstream sent a piece of an input that is no text.')
+    this.jsonEnd.add(piece)
+    return piece
   }
 
   /** Keeps a piece until it can be written. */
