@@ -107,6 +107,8 @@ const filledIn: Record<string, string> = {
   VIDGEN_CREDENTIALS: 'ak|sk',
   GATEWAY_ADMIN_KEY: 'sk-gw-admin-Wm3vQx8LrT5kZ0pYb7NcJ2sHd9FgAe4',
   CALLBACK_SECRET: `whsec_${Buffer.alloc(32, 1).toString('base64')}`,
+  DIALECTS_SECRET: 'a secret of at least 32 characters',
+  TRANSLATE: 'off',
   DATABASE_URL: 'postgres://user:pass#word@db/gateway',
   REDIS_URL: 'redis://cache:6379',
   PORT: '8081',

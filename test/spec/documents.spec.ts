@@ -875,7 +875,8 @@ describe('log fields', () => {
     let lines: readonly Line[] = []
 
     beforeAll(async () => {
-      const { gateway, simulator, second, close } = await startP1Gateway({ withSecond: true })
+      const sections = { dialects: { translate: 'on' } }
+      const { gateway, simulator, second, close } = await startP1Gateway({ withSecond: true, sections })
       const ask = (more: object = {}) => sendRaw(gateway.url, { path: CHAT_PATH, body: chatText('hello', more) })
       try {
         await ask()
@@ -885,7 +886,8 @@ describe('log fields', () => {
         for (const channel of [simulator, second, simulator, second]) channel.queueFault('reset')
         await ask()
         await ask({ messages: [] })
-        await eventually(() => linesOf(gateway.logText(), 'request').length === 4)
+        await sendRaw(gateway.url, { path: '/v1/messages', body: chatText('hello', { max_tokens: 9 }) })
+        await eventually(() => linesOf(gateway.logText(), 'request').length === 5)
         lines = linesOf(gateway.logText(), 'request')
       } finally {
         await close()
