@@ -116,7 +116,8 @@ export class ChatChunks implements EventTranslation {
     if (this.head === '' || !isRecord(start)) throw malformedResponse('The upstream began a block without its message.')
     const { type } = start
     const call = type === 'tool_use' ? this.calls++ : 0
-    const isCustom = type === 'tool_use' && this.terms.tools.customNames.has(String(start['name']))
+    const { name } = start
+    const isCustom = type === 'tool_use' && typeof name === 'string' && this.terms.tools.customNames.has(name)
     const block: OpenBlock = { start, type, call, isCustom, held: '', signature: '', isSent: false }
     this.blocks.set(index, block)
     if (type === 'tool_use') return this.callStarted(block)

@@ -1,8 +1,13 @@
 import { createHash, type Hash } from 'node:crypto'
+import { jsonTextOf } from '../../../core/json-text.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { AnswerSink } from '../to-chat/answer-queue.js'
 import type { ArrivingCall } from '../to-chat/arriving-call.js'
+import { inputOfArguments } from '../tool-json.js'
 import { type AnswerContext, madeCallId, signatureOf, textBlock, thinkingBlock, toolUseBlock } from './answer.js'
+
+/** Of an input that is no object. */
+const MAXIMUM_HELD_CHARACTERS = 256 * 1024
 
 export type TextKind = 'text' | 'thinking'
 
@@ -11,6 +16,9 @@ export class BlockWriter implements AnswerSink<TextKind> {
   private index = -1
   private open: TextKind | 'tool_use' | undefined
   private digest: Hash | undefined
+  /** The first character of the input of the open call, once it has come: that of an object, as it should be. */
+  private inputStart: string | undefined
+  private held = ''
 
   constructor(private readonly context: AnswerContext) {}
 
@@ -23,19 +31,42 @@ export class BlockWriter implements AnswerSink<TextKind> {
 
   called({ index, id = madeCallId(index, this.context), name, isCustom }: ArrivingCall): string {
     if (name === undefined || isCustom) throw malformedResponse('The upstream called no function by its name.')
+    this.inputStart = undefined
     return this.start('tool_use', toolUseBlock(id, name, {}, this.context))
   }
 
+  /** What is no object is held until it is whole, as in a whole answer the client gets it within one. */
   input(text: string): string {
-    return text === '' ? '' : this.delta({ type: 'input_json_delta', partial_json: text })
+    this.inputStart ??= text.trimStart()[0]
+    if (this.inputStart === '{') return this.inputDelta(this.takeHeld() + text)
+    this.held += text
+    if (this.held.length > MAXIMUM_HELD_CHARACTERS) throw malformedResponse('The upstream sent too long an input.')
+    return ''
   }
 
   /** Ends the block that is open. */
   close(): string {
     if (this.open === undefined) return ''
-    const signature = this.open === 'thinking' ? this.signature() : ''
+    const rest = this.rest()
     this.open = undefined
-    return `${signature}event: content_block_stop\ndata: {"type":"content_block_stop","index":${this.index}}\n\n`
+    return `${rest}event: content_block_stop\ndata: {"type":"content_block_stop","index":${this.index}}\n\n`
+  }
+
+  /** Of the block that is open. */
+  private rest(): string {
+    if (this.open === 'thinking') return this.signature()
+    const held = this.takeHeld()
+    return held.trim() === '' ? '' : this.inputDelta(jsonTextOf(inputOfArguments(held)))
+  }
+
+  private takeHeld(): string {
+    const { held } = this
+    this.held = ''
+    return held
+  }
+
+  private inputDelta(json: string): string {
+    return json === '' ? '' : this.delta({ type: 'input_json_delta', partial_json: json })
   }
 
   private start(kind: TextKind | 'tool_use', block: object): string {

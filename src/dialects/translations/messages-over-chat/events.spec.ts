@@ -332,6 +332,32 @@ describe('A stream of chat chunks', () => {
     expect(JSON.stringify(events)).toContain('"id":"call_req1_1"')
   })
 
+  it.each([
+    ['null', ['nu', 'll'], '{"arguments":"null"}'],
+    ['a list', [' ', '[', ']'], '{"arguments":" []"}'],
+    ['a text', ['"a', '{"'], '{"arguments":"\\"a{\\""}'],
+    ['white space', [' ', '\n'], undefined],
+    ['an object behind white space', [' ', ' {', '}'], '  {}'],
+  ])('has an input that is %s as a whole answer has it', (_what, pieces, expected) => {
+    const [first = '', ...rest] = pieces
+    const events = play(calls(piece(0, first, head(0))), ...rest.map((json) => calls(piece(0, json))), FINISH)
+    const json = events.flatMap(
+      ({ delta: change }) => (change as { partial_json?: string } | undefined)?.partial_json ?? [],
+    )
+    expect(json.join('')).toBe(expected ?? '')
+    const message = { tool_calls: [{ ...head(0), function: { name: 'tool0', arguments: pieces.join('') } }] }
+    const [use] = (wholeMessage(message, 'stop') as { content: { input: unknown }[] }).content
+    expect(JSON.parse(expected ?? '{}')).toEqual(use?.input)
+  })
+
+  it('holds 256 KiB at most of an input that is no object', () => {
+    const events = translation().events()
+    events.event(calls(piece(0, '[', head(0))))
+    const half = 'x'.repeat(128 * 1024)
+    events.event(calls(piece(0, half)))
+    expect(failure(() => events.event(calls(piece(0, half)))).kind).toBe('upstream_failed')
+  })
+
   it('goes on where the finish reason is empty', () => {
     expect(outline(play(delta({ content: 'a' }, ''), delta({ content: 'b' }, ''), FINISH))).toEqual([
       '0+text',
