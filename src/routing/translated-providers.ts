@@ -204,7 +204,10 @@ export class ResponsesOverMessages implements ResponsesProvider {
 
 /** The translation of a request for a response, to a question about it. */
 const countingRequest: Translator<ResponsesFields, MessagesFields> = (body, target, verdicts) => {
-  const translation = responsesOverMessages(body, target, verdicts)
+  const { max_output_tokens: maximum }: Readonly<Record<string, unknown>> = { ...body.fields }
+  // How long an answer may be concerns no count, and no verdict is due where it is left out.
+  const limited = { ...body.fields, max_output_tokens: maximum ?? target.facts.maxOutputTokens }
+  const translation = responsesOverMessages(body.as(limited), target, verdicts)
   const asked = Object.entries(translation.request.fields).filter(([name]) => !ANSWER_FIELDS.has(name))
   const fields = { ...translation.request.fields, ...Object.fromEntries(asked) }
   return {

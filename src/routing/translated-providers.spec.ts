@@ -1,0 +1,43 @@
+import { describe, expect, it } from '@jest/globals'
+import { attemptOf, newCall } from '../../test/support/raw-upstream.js'
+import { ProviderResponse } from '../core/byte-stream.js'
+import { JsonBody } from '../core/json-body.js'
+import { factsOf } from '../dialects/model-facts.js'
+import { OwnerSeals } from '../dialects/translations/seals.js'
+import type { AttemptContext, MessagesCall, MessagesProvider } from '../providers/contract.js'
+import { ResponsesOverMessages } from './translated-providers.js'
+
+/** Counts seven tokens, and keeps what it was asked. */
+function counter(): { readonly asked: unknown[]; readonly provider: MessagesProvider } {
+  const asked: unknown[] = []
+  const countTokens = ({ body }: MessagesCall): Promise<ProviderResponse> => {
+    asked.push(JSON.parse(body.bytes.toString()))
+    return Promise.resolve(new ProviderResponse(200, {}, Buffer.from('{"input_tokens":7}')))
+  }
+  return { asked, provider: { countTokens } as Partial<MessagesProvider> as MessagesProvider }
+}
+
+describe('The tokens of a request for a response, counted by a messages upstream', () => {
+  it.each([{}, { max_output_tokens: null }])(
+    'are counted for a strict caller who does not limit the answer: %j',
+    async (fields) => {
+      const { asked, provider } = counter()
+      const setting = {
+        facts: factsOf(undefined),
+        seals: new OwnerSeals(Buffer.from('secret'), 'owner'),
+        thoughts: undefined,
+        unknownWords: undefined,
+        keepsResponses: false,
+      }
+      const context = { ...attemptOf(newCall()), upstreamModel: 'theirs', isStrict: true } as AttemptContext
+      const request = { model: 'mine', input: 'Hi', ...fields }
+      const body = JsonBody.written(JSON.stringify(request), request)
+      const { body: answer } = await new ResponsesOverMessages(provider, setting).countInputTokens({ body }, context)
+      expect(String(answer)).toBe('{"object":"response.input_tokens","input_tokens":7}')
+      expect(asked).toEqual([
+        { model: 'theirs', messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }] },
+      ])
+      expect(context.record.translation?.approximated).toBeUndefined()
+    },
+  )
+})
