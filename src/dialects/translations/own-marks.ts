@@ -26,7 +26,7 @@ export function withoutOwnThinking<Fields extends { readonly messages: readonly 
 ): JsonBody<Fields> {
   if (!body.bytes.includes(MARK)) return body
   const texts = new JsonTexts(body.bytes)
-  const messages = body.fields.messages.flatMap((message, index) => {
+  const messages = body.fields.messages.flatMap((message, index): readonly unknown[] => {
     const text = texts.at('messages', index)
     const content = isRecord(message) ? message['content'] : undefined
     if (!isRecord(message) || !Array.isArray(content) || !content.some(isOwnThinking)) return [text?.text]
