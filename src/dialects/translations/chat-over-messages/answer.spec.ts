@@ -212,7 +212,7 @@ describe('a whole answer of an upstream that speaks messages', () => {
     expect(['a', 'b', 'c'].map((id) => asked.memory.recall(id))).toEqual([
       JSON.stringify([THOUGHT, REDACTED]),
       undefined,
-      JSON.stringify([THOUGHT]),
+      JSON.stringify([{ ...THOUGHT, textBefore: 1 }]),
     ])
   })
 })
@@ -578,6 +578,23 @@ describe('a turn of a conversation', () => {
       }),
       { numRuns: 300 },
     )
+  })
+
+  it.each([true, false])('comes back from between two texts, in a stream: %s', (isStreamed) => {
+    const asked = translated()
+    const content = [THOUGHT, text('Let me see.\n'), REDACTED, text('So:'), use('a', 'f', {})] as Fields[]
+    const message = isStreamed
+      ? accumulated(streamed(eventsOf(content, { stop_reason: 'tool_use' }), asked.translation.events()))
+      : choiceOf(whole(asked, answerText(JSON.stringify(content), { stop_reason: 'tool_use' })))['message']
+    const messages = [...HELLO, message, { role: 'tool', tool_call_id: 'a', content: 'done' }]
+    const { sent } = translated({ messages }, asked.memory)
+    expect((sent['messages'] as Fields[])[1]?.['content']).toMatchObject([
+      THOUGHT,
+      { type: 'text', text: 'Let me see.\n' },
+      REDACTED,
+      { type: 'text', text: 'So:' },
+      { type: 'tool_use', id: 'a' },
+    ])
   })
 
   /** As a client puts chunks together that knows every member. */

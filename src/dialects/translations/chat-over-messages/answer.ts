@@ -7,7 +7,8 @@ import { type AnswerEnd, CHAT_FINISH } from '../stop-reasons.js'
 import { endOf, explanationOf } from '../to-messages/answer-end.js'
 import type { Block } from '../to-messages/blocks.js'
 import { customInput } from '../to-messages/tool-inputs.js'
-import { thinkingBlock, ThoughtsBeforeCalls } from '../to-messages/thinking-blocks.js'
+import { ThoughtsBeforeCalls } from '../to-messages/remembered-thoughts.js'
+import { thinkingBlock } from '../to-messages/thinking-blocks.js'
 import { chatUsage, figuresOfMessages } from '../usage.js'
 import type { ToolFields } from './tools.js'
 
@@ -61,13 +62,18 @@ class MessageParts {
   /** Blocks of other types mean nothing to the caller. */
   add(block: Members, inputText: () => string): void {
     const { type, text, thinking } = block
-    if (type === 'text' && typeof text === 'string') this.text += text
+    if (type === 'text' && typeof text === 'string') this.said(text)
     else if (type === 'tool_use') this.call(block, inputText())
     if (type === 'thinking' && typeof thinking === 'string') this.reasoning += thinking
     const thought = thinkingBlock(block)
     if (thought === undefined) return
     this.thinkingBlocks.push(thought)
     this.remembered.add(thought)
+  }
+
+  private said(text: string): void {
+    this.text += text
+    this.remembered.said(text)
   }
 
   private call({ id, name }: Members, inputText: string): void {

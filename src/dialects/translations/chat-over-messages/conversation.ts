@@ -7,7 +7,7 @@ import { type Call, CallReader } from './calls.js'
 import { type Block, CacheMarks, type PlacedBlock, placeholderAt, textBlock } from '../to-messages/blocks.js'
 import { isThoughtLost } from '../to-messages/thinking-blocks.js'
 import { blocksOf, type PartContext } from './parts.js'
-import { turnThoughts } from './thoughts.js'
+import { thoughtfulTurn } from './thoughts.js'
 
 type TurnRole = 'user' | 'assistant' | 'system'
 
@@ -117,17 +117,12 @@ export class Conversation {
       ...refusalBlocks(message['refusal'], `${path}.refusal`),
     ]
     const calls = this.calls.callsOf(message, path, index)
-    const thoughtsPath = `${path}.thinking_blocks`
+    const turn = [...texts, ...calls.map(({ block, path: callPath }) => ({ block, path: callPath }))]
+    const thinking = message['thinking_blocks']
     const ids = calls.map(({ id }) => id)
-    const thoughts = turnThoughts(message['thinking_blocks'], thoughtsPath, ids, this.target, this.verdicts)
-    const called = calls.flatMap(({ block, path: callPath }, call) => [
-      ...(call === 0 ? [] : at(thoughtsPath, thoughts.before(call))),
-      { block, path: callPath },
-    ])
+    const blocks = thoughtfulTurn(turn, thinking, `${path}.thinking_blocks`, ids, this.target, this.verdicts)
     // Thoughts alone are no turn.
-    if (texts.length + called.length > 0) {
-      this.add('assistant', path, [...at(thoughtsPath, thoughts.first), ...texts, ...called])
-    }
+    if (turn.length > 0) this.add('assistant', path, blocks)
     if (calls.length > 0) this.readResults(calls)
   }
 
@@ -197,8 +192,6 @@ export class Conversation {
 }
 
 const placeholder = (path: string): Turn => ({ role: 'user', path, blocks: [placeholderAt(path)] })
-
-const at = (path: string, blocks: readonly Block[]): PlacedBlock[] => blocks.map((block) => ({ block, path }))
 
 function refusalBlocks(refusal: unknown, path: string): PlacedBlock[] {
   const block = isAbsent(refusal) ? undefined : textBlock(textAt(refusal, path))

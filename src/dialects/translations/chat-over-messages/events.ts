@@ -5,7 +5,8 @@ import type { Members } from '../members.js'
 import { chatUsage, figuresOfMessages } from '../usage.js'
 import { endOf, explanationOf, laterTotals, otherEvent } from '../to-messages/answer-end.js'
 import { customInput } from '../to-messages/tool-inputs.js'
-import { thinkingBlock, ThoughtsBeforeCalls } from '../to-messages/thinking-blocks.js'
+import { ThoughtsBeforeCalls } from '../to-messages/remembered-thoughts.js'
+import { thinkingBlock } from '../to-messages/thinking-blocks.js'
 import { type AnswerTerms, finishReason, nowSeconds, secondCall } from './answer.js'
 
 /** Of one answer, held until their blocks are over: the inputs of custom tools, and what was thought. */
@@ -157,7 +158,9 @@ export class ChatChunks implements EventTranslation {
   }
 
   private text(text: unknown): string {
-    return typeof text === 'string' && text !== '' ? this.chunk({ content: text }) : ''
+    if (typeof text !== 'string' || text === '') return ''
+    this.remembered.said(text)
+    return this.chunk({ content: text })
   }
 
   private thinking(block: OpenBlock, thinking: unknown): string {

@@ -794,6 +794,25 @@ describe('the thinking of a chat request', () => {
     expect(sent['thinking']).toBeDefined()
   })
 
+  const between = { ...THOUGHT, textBefore: 5 }
+
+  it.each([
+    ['at its place', 'Hello\n\nworld', [{ type: 'text', text: 'Hello\n\n' }, THOUGHT, { type: 'text', text: 'world' }]],
+    ['behind all of the text', ' Hello', [{ type: 'text', text: ' Hello' }, THOUGHT]],
+  ])('comes back from memory %s', (_where, content, expected) => {
+    const thoughts = new ThoughtMemory().of('owner')
+    thoughts.remember('a', JSON.stringify([REDACTED, between]))
+    expect(turnIn(sentOf(loop({ ...call, content }), { thoughts }))).toEqual([REDACTED, ...expected, use])
+  })
+
+  it('is lost where less text comes back than stood before it', () => {
+    const thoughts = new ThoughtMemory().of('owner')
+    thoughts.remember('a', JSON.stringify([REDACTED, between]))
+    const { sent, approximated } = translation(loop({ ...call, content: 'Hell' }), { thoughts })
+    expect(turnIn(sent)).toEqual([{ type: 'text', text: 'Hell' }, use])
+    expect([sent['thinking'], approximated]).toEqual([undefined, 'thinking'])
+  })
+
   it.each([
     ['was lost', undefined],
     ['is of the gateway itself', [{ ...THOUGHT, signature: SEALS.sign('x') }]],

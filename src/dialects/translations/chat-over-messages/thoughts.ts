@@ -2,33 +2,27 @@ import type { ModelFacts } from '../../model-facts.js'
 import type { TranslationTarget } from '../../translator.js'
 import type { Verdicts } from '../../verdicts.js'
 import { invalidShape, isAbsent } from '../members.js'
-import type { Block } from '../to-messages/blocks.js'
+import type { Block, PlacedBlock } from '../to-messages/blocks.js'
+import { recalledThoughts, withThoughts } from '../to-messages/remembered-thoughts.js'
 import { EFFORTS, type ThinkingFields, withoutThinking, withThinking } from '../to-messages/thinking.js'
-import { blocksIn, thinkingBlock } from '../to-messages/thinking-blocks.js'
-
-/** What a model thought in one turn: before its first call, and so before all its text, and before each of its other calls. */
-export interface TurnThoughts {
-  readonly first: readonly Block[]
-  before(call: number): readonly Block[]
-}
+import { thinkingBlock } from '../to-messages/thinking-blocks.js'
 
 /**
- * The blocks of a turn as the upstream made them, which it wants back unchanged. What is remembered wins over what the caller hands
- * back in part: the stream helper of the client's SDK keeps only the last of several.
+ * A turn with the blocks of thinking as the upstream made them, which it wants back unchanged. What is remembered wins over what the
+ * caller hands back in part, and all of it first: the stream helper of the client's SDK keeps only the last of several.
  */
-export function turnThoughts(
+export function thoughtfulTurn(
+  turn: readonly PlacedBlock[],
   handedBack: unknown,
   path: string,
   callIds: readonly string[],
   { thoughts, seals }: Pick<TranslationTarget, 'thoughts' | 'seals'>,
   verdicts: Verdicts,
-): TurnThoughts {
-  const remembered = callIds.map((id) => blocksIn(thoughts?.recall(id)) ?? NONE)
-  if (remembered.some((blocks) => blocks.length > 0)) {
-    return { first: remembered[0] ?? [], before: (call) => remembered[call] ?? [] }
-  }
+): readonly PlacedBlock[] {
+  const recalled = callIds.map((id) => recalledThoughts(thoughts, id, path))
+  if (recalled.some(({ thoughts: blocks }) => blocks.length > 0)) return withThoughts(turn, recalled) ?? turn
   const first = handedBackBlocks(handedBack, path, (signature) => seals.isOwn(signature), verdicts)
-  return { first, before: () => [] }
+  return [...first.map((block) => ({ block, path })), ...turn]
 }
 
 const NONE: readonly Block[] = []

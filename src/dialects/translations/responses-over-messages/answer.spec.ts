@@ -222,7 +222,7 @@ describe('The answer of a messages upstream as a response', () => {
     translate({}, { thoughts }).answer(message(blocks, 'tool_use'))
     expect([...remembered]).toEqual([
       ['call_1', JSON.stringify([thinking('a')])],
-      ['call_3', JSON.stringify([thinking('c')])],
+      ['call_3', JSON.stringify([{ ...thinking('c'), textBefore: 1 }])],
     ])
   })
 

@@ -9,7 +9,8 @@ import { type AnswerEntry, wholeResponse } from '../responses/whole-response.js'
 import { endOf, explanationOf } from '../to-messages/answer-end.js'
 import type { Block } from '../to-messages/blocks.js'
 import { customInput } from '../to-messages/tool-inputs.js'
-import { blocksText, isThinkingType, thinkingBlock, ThoughtsBeforeCalls } from '../to-messages/thinking-blocks.js'
+import { ThoughtsBeforeCalls } from '../to-messages/remembered-thoughts.js'
+import { blocksText, isThinkingType, thinkingBlock } from '../to-messages/thinking-blocks.js'
 import { figuresOfMessages } from '../usage.js'
 
 /** What an answer depends on beside itself. */
@@ -78,7 +79,9 @@ class AnswerEntries {
   }
 
   private addText(text: unknown): void {
-    if (typeof text === 'string' && text !== '') this.message().push({ type: 'output_text', text })
+    if (typeof text !== 'string' || text === '') return
+    this.thoughts.said(text)
+    this.message().push({ type: 'output_text', text })
   }
 
   private addThoughts(block: Members): void {

@@ -8,7 +8,8 @@ import { figuresOfMessages } from '../usage.js'
 import { endOf, explanationOf, laterTotals, otherEvent } from '../to-messages/answer-end.js'
 import type { Block } from '../to-messages/blocks.js'
 import { customInput } from '../to-messages/tool-inputs.js'
-import { isThinkingType, thinkingBlock, ThoughtsBeforeCalls } from '../to-messages/thinking-blocks.js'
+import { ThoughtsBeforeCalls } from '../to-messages/remembered-thoughts.js'
+import { isThinkingType, thinkingBlock } from '../to-messages/thinking-blocks.js'
 import { type AnswerContext, sealedBlocks } from './answer.js'
 
 /** The input of a custom tool comes within JSON, and is not known before its end. */
@@ -134,7 +135,9 @@ export class MessageToResponseEvents implements EventTranslation {
   }
 
   private text(text: unknown): string {
-    return typeof text === 'string' && text !== '' ? this.writer.text(text) : ''
+    if (typeof text !== 'string' || text === '') return ''
+    this.thoughts.said(text)
+    return this.writer.text(text)
   }
 
   private thought(open: OpenThoughts, { thinking, signature }: Members): string {

@@ -11,6 +11,7 @@ import type { RequestDraft } from '../responses/request-draft.js'
 import { inputOfArguments } from '../tool-json.js'
 import { type Block, type PlacedBlock, placeholderAt } from '../to-messages/blocks.js'
 import { CallIds } from '../to-messages/call-ids.js'
+import { recalledThoughts, withThoughts } from '../to-messages/remembered-thoughts.js'
 import { blocksIn, isThinkingType, isThoughtLost } from '../to-messages/thinking-blocks.js'
 import { BlockMaker } from './blocks.js'
 
@@ -113,19 +114,16 @@ export class MessagesConversation {
     return (opened ?? []).map((block) => ({ block, path }))
   }
 
-  /** For clients that do not send back what they cannot read: before its first call, all that the model thought stood first. */
+  /** For clients that do not send back what they cannot read. */
   private withRemembered(turn: AssistantTurn, blocks: readonly PlacedBlock[]): readonly PlacedBlock[] {
     const { thoughts } = this.draft.target
-    if (thoughts === undefined) return blocks
     const calls = turn.entries.filter((entry) => entry.kind === 'call')
-    const recalled = calls.map(({ id, path }) =>
-      (blocksIn(thoughts.recall(id)) ?? []).map((block): PlacedBlock => ({ block, path })),
+    return (
+      withThoughts(
+        blocks,
+        calls.map(({ id, path }) => recalledThoughts(thoughts, id, path)),
+      ) ?? blocks
     )
-    const later = new Map(calls.slice(1).map(({ path }, index) => [path, recalled[index + 1] ?? []]))
-    const within = blocks.flatMap((placed) =>
-      placed.block.type === 'tool_use' ? [...(later.get(placed.path) ?? []), placed] : [placed],
-    )
-    return [...(recalled[0] ?? []), ...within]
   }
 
   private callBlock({ path, id, name, text, isCustom }: Call): PlacedBlock {

@@ -434,6 +434,31 @@ describe('Its thinking', () => {
     ])
   })
 
+  it('comes back from memory where it stood between the texts', () => {
+    const [first, second] = BLOCKS
+    const remembered = new Map([
+      ['call_1', JSON.stringify([first, { ...second, textBefore: 1 }])],
+      ['call_2', JSON.stringify([{ ...second, textBefore: 2 }])],
+    ])
+    const thoughts = { remember: (): void => undefined, recall: (id: string) => remembered.get(id) }
+    const input = [
+      user('a'),
+      { role: 'assistant', content: [{ type: 'output_text', text: 'b' }] },
+      { role: 'assistant', content: [{ type: 'output_text', text: 'c' }] },
+      CALL,
+      { ...CALL, call_id: 'call_2' },
+      OUTPUT,
+      { ...OUTPUT, call_id: 'call_2' },
+    ]
+    const { sent } = translate({ input, reasoning: { effort: 'low' } }, { ...ADAPTIVE, thoughts })
+    expect(sent['messages']).toMatchObject([
+      {},
+      said('assistant', first ?? {}, text('b'), second ?? {}, text('c'), USE, second ?? {}, { ...USE, id: 'call_2' }),
+      {},
+    ])
+    expect(sent['thinking']).toEqual({ type: 'adaptive' })
+  })
+
   it('comes back from memory for clients that do not send it, and is switched off where it is lost', () => {
     const remembered = new Map([
       ['call_1', JSON.stringify(BLOCKS)],

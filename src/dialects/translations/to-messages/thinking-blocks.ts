@@ -1,5 +1,4 @@
 import { isRecord } from '../../../core/validation-rules.js'
-import type { Thoughts } from '../../translator.js'
 import { parsedOr } from '../members.js'
 import type { Block, PlacedBlock } from './blocks.js'
 
@@ -17,10 +16,12 @@ const THINKING_TYPES: ReadonlySet<unknown> = new Set(['thinking', 'redacted_thin
 export const isThinkingType = (type: unknown): boolean => THINKING_TYPES.has(type)
 
 /** Whether a turn called tools, and what was thought before is not known any more. */
-export const isThoughtLost = (turn: readonly PlacedBlock[] = []): boolean =>
-  turn.some(({ block }) => block.type === 'tool_use') && !isThinkingType(turn[0]?.block.type)
+export function isThoughtLost(turn: readonly PlacedBlock[] = []): boolean {
+  const firstCall = turn.findIndex(({ block }) => block.type === 'tool_use')
+  return firstCall !== -1 && !turn.slice(0, firstCall).some(({ block }) => isThinkingType(block.type))
+}
 
-/** JSON text of thinking blocks: what a client keeps sealed, and what is remembered before a call. */
+/** JSON text of thinking blocks, which a client keeps sealed. */
 export const blocksText = (blocks: readonly Block[]): string => JSON.stringify(blocks)
 
 /** undefined for what is no list of such blocks, as another upstream's thoughts. */
@@ -29,21 +30,4 @@ export function blocksIn(text: string | undefined): readonly Block[] | undefined
   if (!Array.isArray(value)) return undefined
   const blocks = value.map(thinkingBlock)
   return blocks.every((block) => block !== undefined) ? blocks : undefined
-}
-
-/** Remembers what was thought before each call, for clients that do not send it back. */
-export class ThoughtsBeforeCalls {
-  private blocks: Block[] = []
-
-  constructor(private readonly thoughts: Thoughts | undefined) {}
-
-  add(block: Block): void {
-    this.blocks.push(block)
-  }
-
-  called(callId: string): void {
-    if (this.blocks.length === 0) return
-    this.thoughts?.remember(callId, blocksText(this.blocks))
-    this.blocks = []
-  }
 }
