@@ -33,7 +33,7 @@ describe('The tokens of a request for a response, counted by a messages upstream
       const request = { model: 'mine', input: 'Hi', ...fields }
       const body = JsonBody.written(JSON.stringify(request), request)
       const { body: answer } = await new ResponsesOverMessages(provider, setting).countInputTokens({ body }, context)
-      expect(String(answer)).toBe('{"object":"response.input_tokens","input_tokens":7}')
+      expect(answer).toEqual(Buffer.from('{"object":"response.input_tokens","input_tokens":7}'))
       expect(asked).toEqual([
         { model: 'theirs', messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }] },
       ])
