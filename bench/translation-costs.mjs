@@ -53,10 +53,34 @@ const CHAT_REQUEST = { model: MODELS.chat, messages: conversation, max_tokens: 2
 const RESPONSES_REQUEST = { model: MODELS.chat, input: TEXT, max_output_tokens: 256, temperature: 0.7 }
 
 const PAIRS = [
-  ['chat over messages', chatOverMessages, CHAT_REQUEST, messagesAnswer(), MESSAGES_EVENTS],
-  ['messages over chat', messagesOverChat, CHAT_REQUEST, chatAnswer(), CHAT_EVENTS],
-  ['responses over messages', responsesOverMessages, RESPONSES_REQUEST, messagesAnswer(), MESSAGES_EVENTS],
-  ['responses over chat', responsesOverChat, RESPONSES_REQUEST, chatAnswer(), CHAT_EVENTS],
+  {
+    name: 'chat over messages',
+    translate: chatOverMessages,
+    request: CHAT_REQUEST,
+    answer: messagesAnswer(),
+    events: MESSAGES_EVENTS,
+  },
+  {
+    name: 'messages over chat',
+    translate: messagesOverChat,
+    request: CHAT_REQUEST,
+    answer: chatAnswer(),
+    events: CHAT_EVENTS,
+  },
+  {
+    name: 'responses over messages',
+    translate: responsesOverMessages,
+    request: RESPONSES_REQUEST,
+    answer: messagesAnswer(),
+    events: MESSAGES_EVENTS,
+  },
+  {
+    name: 'responses over chat',
+    translate: responsesOverChat,
+    request: RESPONSES_REQUEST,
+    answer: chatAnswer(),
+    events: CHAT_EVENTS,
+  },
 ]
 
 const target = {
@@ -84,7 +108,7 @@ function costOf(run, calls) {
 
 /** CPU time in µs by pair: of a whole call, and of an event. */
 export function translationCosts() {
-  return PAIRS.map(([name, translate, request, answer, events]) => {
+  return PAIRS.map(({ name, translate, request, answer, events }) => {
     const [client, , upstream] = name.split(' ')
     // Parsed for its check in a relayed call as well.
     const body = JsonBody.parse(Buffer.from(JSON.stringify(request)))

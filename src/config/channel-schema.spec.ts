@@ -35,7 +35,7 @@ describe('a channel', () => {
       modelMap: {},
       priority: 0,
       weight: 1,
-      options: { realtimeDialect: 'ga' },
+      options: { realtimeDialect: 'ga', countBy: 'estimate' },
       timeouts: { connectMs: 5000, firstByteMs: 120_000, idleMs: 60_000, totalMs: 570_000 },
     })
     expect(faultsOf({})).toEqual([
@@ -130,7 +130,7 @@ describe('a channel', () => {
   })
 
   it.each([
-    ['p1', { realtimeDialect: 'beta' }],
+    ['p1', { realtimeDialect: 'beta', countBy: 'responses' }],
     ['p2', { voices: { alloy: 'preset' }, cluster: 'volcano_icl', speedRange: { minimum: 0.1, maximum: 3 } }],
     ['p3', { voices: { alloy: 'Calm Woman' }, groupId: '1234567890123456789' }],
     ['p3', {}],

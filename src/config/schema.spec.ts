@@ -53,6 +53,7 @@ describe('the configuration', () => {
       auth: { keys: [], expectedOutputTokens: 1000, keyRefreshMs: 2000 },
       channels: [],
       models: [],
+      dialects: { translate: 'off', rememberThinking: true, keepResponses: true },
       breaker: { failures: 3, coolDownMs: 5000, maximumCoolDownMs: 300_000 },
       admission: {
         concurrentRequests: 10_000,
