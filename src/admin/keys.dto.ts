@@ -14,6 +14,7 @@ import {
   integer,
   isRecord,
   list,
+  named,
   oneOf,
   optional,
   shown,
@@ -92,6 +93,8 @@ const keyNote = shown(
 
 const timeMs = integer({ minimum: 0, maximum: LATEST_MS })
 
+const keyTranslation = named('KeyTranslation', 'How losses of translations are taken', oneOf(KEY_TRANSLATIONS))
+
 /** Fields of a key. In a create, null equals absent; in a change, null removes the field. */
 export class KeyChangeDto {
   @Field(optional(modelGlobs), { description: 'Globs; without them every model' })
@@ -100,7 +103,7 @@ export class KeyChangeDto {
   @Field(optional(keyLimits), { description: 'As in auth.keys of the configuration file' })
   readonly limits?: KeyLimits | null
 
-  @Field(optional(oneOf(KEY_TRANSLATIONS)), {
+  @Field(optional(keyTranslation), {
     description: 'strict: requests that a translation would approximate, or drop something of, are refused',
   })
   readonly translation?: KeyTranslation | null
@@ -143,7 +146,7 @@ export class KeyDto {
   readonly limits: KeyLimits | null
 
   @Shown({
-    ...nullable({ ...TEXT, enum: KEY_TRANSLATIONS }),
+    ...nullable(keyTranslation.schema ?? {}),
     description: 'null = translations with losses are served',
   })
   readonly translation: KeyTranslation | null
