@@ -1,8 +1,6 @@
-import type Anthropic from '@anthropic-ai/sdk'
 import { startM1Simulator } from '@multi-model-gateway/sandbox/m1/m1.simulator.js'
 import { startP1Simulator } from '@multi-model-gateway/sandbox/p1/p1.simulator.js'
 import type { Simulator } from '@multi-model-gateway/sandbox/server/simulator-server.js'
-import type OpenAI from 'openai'
 import { startGateway, TEST_KEY, type TestGateway } from './gateway.js'
 import { UPSTREAM_KEY } from './provider-gateways.js'
 
@@ -53,56 +51,3 @@ export async function startTranslationLab(sections: object = {}, options: object
 
 /** Served on chat alone, so that everything else is translated to it. */
 export const CHAT_ONLY_MODEL = 'gpt-4o'
-
-/** What an answer says, whatever dialect it came in: what must be the same natively and translated. */
-export interface Said {
-  readonly text: string
-  readonly calls: readonly { readonly name: string; readonly input: unknown }[]
-  readonly end: string
-  readonly hasUsage: boolean
-}
-
-export function saidInChat({ choices, usage }: OpenAI.ChatCompletion): Said {
-  const [choice] = choices
-  return {
-    text: choice?.message.content ?? '',
-    calls: (choice?.message.tool_calls ?? []).map((call) =>
-      call.type === 'function'
-        ? { name: call.function.name, input: JSON.parse(call.function.arguments) as unknown }
-        : { name: call.custom.name, input: call.custom.input },
-    ),
-    end: choice?.finish_reason ?? '',
-    hasUsage: (usage?.prompt_tokens ?? 0) > 0 && (usage?.completion_tokens ?? 0) > 0,
-  }
-}
-
-const CHAT_ENDS: Readonly<Record<string, string>> = {
-  end_turn: 'stop',
-  stop_sequence: 'stop',
-  max_tokens: 'length',
-  tool_use: 'tool_calls',
-}
-
-export function saidInMessages({ content, stop_reason: stopReason, usage }: Anthropic.Message): Said {
-  return {
-    text: content.map((block) => (block.type === 'text' ? block.text : '')).join(''),
-    calls: content.flatMap((block) => (block.type === 'tool_use' ? [{ name: block.name, input: block.input }] : [])),
-    end: CHAT_ENDS[String(stopReason)] ?? String(stopReason),
-    hasUsage: usage.input_tokens > 0 && usage.output_tokens > 0,
-  }
-}
-
-export function saidInResponse({ output, status, usage }: OpenAI.Responses.Response): Said {
-  const calls = output.flatMap((item) =>
-    item.type === 'function_call' ? [{ name: item.name, input: JSON.parse(item.arguments) as unknown }] : [],
-  )
-  return {
-    text: output
-      .flatMap((item) => (item.type === 'message' ? item.content : []))
-      .map((part) => (part.type === 'output_text' ? part.text : ''))
-      .join(''),
-    calls,
-    end: status === 'incomplete' ? 'length' : calls.length > 0 ? 'tool_calls' : 'stop',
-    hasUsage: (usage?.input_tokens ?? 0) > 0 && (usage?.output_tokens ?? 0) > 0,
-  }
-}
