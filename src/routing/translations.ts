@@ -49,12 +49,13 @@ export class Translations {
   ): RoutedProviderOf<C> | undefined {
     const { secret, rememberThinking, keepResponses } = this.store.current.dialects
     const ownerId = ownerOf(caller)
+    const seals = new OwnerSeals(secret === undefined ? this.drawnSecret : Buffer.from(secret), ownerId)
     const setting: TranslationSetting = {
       facts: factsOf(row),
-      seals: new OwnerSeals(secret === undefined ? this.drawnSecret : Buffer.from(secret), ownerId),
+      seals,
       unknownWords: this.unknownWords,
       // Another vendor would refuse what this one has signed.
-      thoughts: rememberThinking ? this.thoughts.of(`${ownerId} ${channel.target.origin}`) : undefined,
+      thoughts: rememberThinking ? this.thoughts.of(`${ownerId} ${channel.target.origin}`, seals) : undefined,
       keepsResponses: keepResponses,
     }
     return PROVIDERS[`${capability} over ${over}`]?.(capabilities, setting) as RoutedProviderOf<C> | undefined

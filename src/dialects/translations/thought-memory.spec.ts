@@ -1,13 +1,17 @@
 import { describe, expect, it } from '@jest/globals'
+import { OwnerSeals } from './seals.js'
 import { ThoughtMemory } from './thought-memory.js'
 
 const MINUTE_MS = 60_000
+
+/** Makes no text longer. */
+const OPEN_SEALS = { seal: (text: string) => text, open: (sealed: string) => sealed }
 
 function lab(maximumCharacters?: number) {
   let nowMs = 0
   const memory = new ThoughtMemory(() => nowMs, maximumCharacters)
   return {
-    memory,
+    memory: { of: (owner: string) => memory.of(owner, OPEN_SEALS) },
     wait: (ms: number) => {
       nowMs += ms
     },
@@ -60,5 +64,13 @@ describe('What a model thought before it called a tool', () => {
     memory.of('a').remember('1', 'x'.repeat(20))
     memory.of('a').remember('1', 'y'.repeat(20))
     expect(memory.of('a').recall('1')).toBe('y'.repeat(20))
+  })
+
+  it('is sealed in memory, and lost where the secret is another one', () => {
+    const memory = new ThoughtMemory()
+    memory.of('a', new OwnerSeals(Buffer.from('secret'), 'a')).remember('1', '[{"thinking":"plan"}]')
+    expect(JSON.stringify([...(memory as unknown as { entries: Map<string, unknown> }).entries])).not.toContain('plan')
+    expect(memory.of('a', new OwnerSeals(Buffer.from('secret'), 'a')).recall('1')).toBe('[{"thinking":"plan"}]')
+    expect(memory.of('a', new OwnerSeals(Buffer.from('other'), 'a')).recall('1')).toBeUndefined()
   })
 })

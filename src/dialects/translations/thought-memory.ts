@@ -1,18 +1,19 @@
-import type { Thoughts } from '../translator.js'
+import type { Seals, Thoughts } from '../translator.js'
 
 /** Longer thoughts of one turn are not remembered. */
 const LONGEST_TURN_CHARACTERS = 65_536
+/** Of all that is remembered, with its keys. */
 const MAXIMUM_CHARACTERS = 64 * 1024 * 1024
 const REMEMBERED_MS = 60 * 60 * 1000
 
 interface Remembered {
-  readonly blocks: string
+  readonly sealed: string
   readonly untilMs: number
 }
 
 /**
- * What models thought before they called tools, for an hour: clients of other dialects drop it, and some upstreams want it back. The
- * least recently used go first. Lost with the process; a call without its thoughts is answered without thinking.
+ * What models thought before they called tools, sealed, for an hour: clients of other dialects drop it, and some upstreams want it back.
+ * The least recently used go first. Lost with the process; a call without its thoughts is answered without thinking.
  */
 export class ThoughtMemory {
   private readonly entries = new Map<string, Remembered>()
@@ -23,22 +24,24 @@ export class ThoughtMemory {
     private readonly maximumCharacters = MAXIMUM_CHARACTERS,
   ) {}
 
-  /** Those of one owner at one upstream, to be recalled by the same alone. */
-  of(owner: string): Thoughts {
+  /** Those of one owner at one upstream, to be recalled by the same alone; sealed by the owner's `seals`. */
+  of(owner: string, seals: Pick<Seals, 'seal' | 'open'>): Thoughts {
     const key = (toolCallId: string): string => `${owner} ${toolCallId}`
     return {
       remember: (toolCallId, blocks) => {
-        this.put(key(toolCallId), blocks)
+        if (blocks.length <= LONGEST_TURN_CHARACTERS) this.put(key(toolCallId), seals.seal(blocks))
       },
-      recall: (toolCallId) => this.take(key(toolCallId)),
+      recall: (toolCallId) => {
+        const sealed = this.take(key(toolCallId))
+        return sealed === undefined ? undefined : seals.open(sealed)
+      },
     }
   }
 
-  private put(key: string, blocks: string): void {
-    if (blocks.length > LONGEST_TURN_CHARACTERS) return
+  private put(key: string, sealed: string): void {
     this.forget(key)
-    this.entries.set(key, { blocks, untilMs: this.now() + REMEMBERED_MS })
-    this.characters += key.length + blocks.length
+    this.entries.set(key, { sealed, untilMs: this.now() + REMEMBERED_MS })
+    this.characters += key.length + sealed.length
     for (const oldest of this.entries.keys()) {
       if (this.characters <= this.maximumCharacters) return
       this.forget(oldest)
@@ -48,18 +51,18 @@ export class ThoughtMemory {
   private take(key: string): string | undefined {
     const found = this.entries.get(key)
     if (found === undefined) return undefined
-    this.forget(key)
-    if (found.untilMs <= this.now()) return undefined
+    this.entries.delete(key)
     // Used: it goes last.
     this.entries.set(key, found)
-    this.characters += key.length + found.blocks.length
-    return found.blocks
+    if (found.untilMs > this.now()) return found.sealed
+    this.forget(key)
+    return undefined
   }
 
   private forget(key: string): void {
     const found = this.entries.get(key)
     if (found === undefined) return
     this.entries.delete(key)
-    this.characters -= key.length + found.blocks.length
+    this.characters -= key.length + found.sealed.length
   }
 }

@@ -51,14 +51,22 @@ interface Translated {
   readonly heldBytes: () => number
 }
 
-function translated(fields: object = {}, memory = new ThoughtMemory().of('owner')): Translated {
+const SEALS = new OwnerSeals(Buffer.from('secret'), 'owner')
+
+function translated(fields: object = {}, memory = new ThoughtMemory().of('owner', SEALS)): Translated {
   const text = JSON.stringify({ model: 'mine', max_tokens: 4000, messages: HELLO, ...fields })
   const body = JsonBody.parse(Buffer.from(text)) as unknown as JsonBody<ChatFields>
   const verdicts = new Verdicts({ client: 'chat', upstream: 'messages' }, false)
-  const seals = new OwnerSeals(Buffer.from('secret'), 'owner')
   let held = 0
   const lease = { add: (bytes: number) => void (held += bytes) }
-  const target = { upstreamModel: 'theirs', facts: FACTS, requestId: 'r', seals, thoughts: memory, memory: lease }
+  const target = {
+    upstreamModel: 'theirs',
+    facts: FACTS,
+    requestId: 'r',
+    seals: SEALS,
+    thoughts: memory,
+    memory: lease,
+  }
   const translation = chatOverMessages(body, target, verdicts)
   const sent = JSON.parse(translation.request.bytes.toString()) as Fields
   return { translation, sent, memory, heldBytes: () => held }

@@ -780,7 +780,7 @@ describe('the thinking of a chat request', () => {
   })
 
   it('comes back from memory, whatever the client has kept of it', () => {
-    const thoughts = new ThoughtMemory().of('owner')
+    const thoughts = new ThoughtMemory().of('owner', SEALS)
     thoughts.remember('a', JSON.stringify([THOUGHT, REDACTED]))
     thoughts.remember('b', JSON.stringify([REDACTED]))
     const messages = [
@@ -800,13 +800,13 @@ describe('the thinking of a chat request', () => {
     ['at its place', 'Hello\n\nworld', [{ type: 'text', text: 'Hello\n\n' }, THOUGHT, { type: 'text', text: 'world' }]],
     ['behind all of the text', ' Hello', [{ type: 'text', text: ' Hello' }, THOUGHT]],
   ])('comes back from memory %s', (_where, content, expected) => {
-    const thoughts = new ThoughtMemory().of('owner')
+    const thoughts = new ThoughtMemory().of('owner', SEALS)
     thoughts.remember('a', JSON.stringify([REDACTED, between]))
     expect(turnIn(sentOf(loop({ ...call, content }), { thoughts }))).toEqual([REDACTED, ...expected, use])
   })
 
   it('is lost where less text comes back than stood before it', () => {
-    const thoughts = new ThoughtMemory().of('owner')
+    const thoughts = new ThoughtMemory().of('owner', SEALS)
     thoughts.remember('a', JSON.stringify([REDACTED, between]))
     const { sent, approximated } = translation(loop({ ...call, content: 'Hell' }), { thoughts })
     expect(turnIn(sent)).toEqual([{ type: 'text', text: 'Hell' }, use])
