@@ -113,6 +113,7 @@ export function judgeMessages(body: JsonObject, terms: M1Terms, model: M1Model):
   if (typed.at(-1)?.['role'] === 'assistant' && !model.classic) {
     reject('This model does not support assistant message prefill. The conversation must end with a user message.')
   }
+  judgeCallIds(typed)
   judgeToolOrder(typed)
   judgeCacheMarks(body)
 }
@@ -137,6 +138,19 @@ function judgeMessage(message: JsonObject, index: number, { version, betas }: M1
   if (!Array.isArray(content)) reject(`${path}.content: Input should be a valid list`)
   listOf(content).forEach((block, position) => {
     judgeBlock(block, `${path}.content.${position}`, role, version)
+  })
+}
+
+/** No two calls of a conversation may have one id. */
+function judgeCallIds(messages: readonly JsonObject[]): void {
+  const ids = new Set<string>()
+  messages.forEach((message, index) => {
+    objectsOf(message['content']).forEach((block, position) => {
+      if (block['type'] !== 'tool_use') return
+      const id = textOf(block['id'])
+      if (ids.has(id)) reject(`messages.${index}.content.${position}: \`tool_use\` ids must be unique`)
+      ids.add(id)
+    })
   })
 }
 

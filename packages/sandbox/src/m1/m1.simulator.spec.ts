@@ -108,6 +108,11 @@ describe('what messages refuses', () => {
       'without `tool_result` blocks immediately after',
     ],
     [
+      'an id of two calls',
+      { messages: [user, use, { role: 'user', content: [result] }, use, { role: 'user', content: [result] }] },
+      '`tool_use` ids must be unique',
+    ],
+    [
       'stray tool result',
       { messages: [{ role: 'user', content: [result] }] },
       'unexpected `tool_use_id` found in `tool_result` blocks: toolu_1',
