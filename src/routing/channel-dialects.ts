@@ -39,6 +39,8 @@ export function servedOver(
 ): WritingDialect | 'native' | undefined {
   if (own.includes(capability)) return 'native'
   if (!isWritingDialect(capability) || !isTranslated(channel, row, translate)) return undefined
+  // They are asked for audio, which the other dialects do not have.
+  if (classOn(channel, row) === 'chat-audio') return undefined
   return SERVED_OVER[capability].find((dialect) => own.includes(dialect))
 }
 

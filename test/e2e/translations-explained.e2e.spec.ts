@@ -74,6 +74,13 @@ const PAIRS: readonly Pair[] = [
 const ask = ({ path }: Pair, body: string, headers: object = {}): Promise<RawAnswer> =>
   sendRaw(lab.gateway.url, { path, body, headers: { authorization: `Bearer ${TEST_KEY}`, ...headers } })
 
+const SAID = [{ role: 'user', content: 'Hello' }]
+const ASKED: Readonly<Record<string, readonly [path: string, fields: object]>> = {
+  chat: ['/v1/chat/completions', { messages: SAID, max_completion_tokens: 2000 }],
+  messages: ['/v1/messages', { messages: SAID, max_tokens: 2000 }],
+  responses: ['/v1/responses', { input: 'Hello', max_output_tokens: 2000, store: false }],
+}
+
 /** The last event or chunk of each dialect, by which a client knows that an answer is whole. */
 const END = /data: \[DONE\]|event: message_stop|event: response\.(completed|incomplete)/
 
@@ -270,6 +277,48 @@ describe('Tokens of messages, on a channel that has them counted by the Response
       expect(answer.headers).not.toHaveProperty('x-gateway-estimated')
       expect(JSON.parse(answer.text)).toEqual({ input_tokens: expect.any(Number) })
     })
+  })
+})
+
+describe('What an upstream refuses', () => {
+  const tool = { name: 'not a name', description: 'x' }
+
+  it.each<[string, number, object, string]>([
+    ['a tool', 0, { tools: [{ type: 'function', function: tool }] }, 'tools[0]'],
+    ['a tool', 2, { tools: [{ type: 'function', ...tool, parameters: {} }] }, 'tools[0]'],
+    ['the maximum', 0, { max_completion_tokens: 1_000_000 }, 'max_completion_tokens'],
+    ['the maximum', 2, { max_output_tokens: 1_000_000 }, 'max_output_tokens'],
+    ['the user', 3, { safety_identifier: 'x'.repeat(600) }, 'safety_identifier'],
+  ])('is told by the name that the caller has for it: %s', async (_what, pairIndex, more, param) => {
+    const pair = PAIRS[pairIndex]
+    if (pair === undefined) throw new Error('no such pair')
+    const answer = await ask(pair, pair.body('Hello', more))
+    expect([answer.status, pair.upstream().lastRequest === undefined]).toEqual([400, false])
+    expect((JSON.parse(answer.text) as { error: object }).error).toMatchObject({ param })
+    pair.upstream().reset()
+  })
+})
+
+describe('Every model that writes', () => {
+  it('is served in every dialect, and refused by no judge', async () => {
+    const listed = await sendRaw(lab.gateway.url, { method: 'GET', path: '/v1/models' })
+    const models = (JSON.parse(listed.text) as { data: { id: string; x_gateway: { dialects?: string[] } }[] }).data
+    const refused: string[] = []
+    for (const {
+      id,
+      x_gateway: { dialects = [] },
+    } of models) {
+      for (const dialect of dialects) {
+        const [path, fields] = ASKED[dialect] ?? ['', {}]
+        const { status, text } = await sendRaw(lab.gateway.url, {
+          path,
+          body: JSON.stringify({ model: id, ...fields }),
+        })
+        if (status !== 200) refused.push(`${id} ${dialect}: ${text}`)
+      }
+    }
+    expect(refused).toEqual([])
+    expect(models.filter(({ x_gateway: { dialects = [] } }) => dialects.length === 3).length).toBeGreaterThan(50)
   })
 })
 
