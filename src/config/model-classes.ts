@@ -34,12 +34,14 @@ export function classServes(modelClass: ModelClass, capability: string): boolean
   return capabilities.includes(capability)
 }
 
-/** The dialects of models that write; each is the capability of its name. */
+/** The dialects of models that write: each is the capability of its name. */
 export const WRITING_DIALECTS = ['chat', 'messages', 'responses'] as const
 export type WritingDialect = (typeof WRITING_DIALECTS)[number]
 
 export const isWritingDialect = (capability: string): capability is WritingDialect =>
   (WRITING_DIALECTS as readonly string[]).includes(capability)
+
+export const classWrites = (modelClass: ModelClass): boolean => MODEL_CLASSES[modelClass].some(isWritingDialect)
 
 /**
  * The specification's table of STT classes: class → response_format allowed. A test compares it with docs/spec.md.

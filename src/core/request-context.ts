@@ -134,6 +134,8 @@ export class RequestLog {
   channelId: string | undefined = undefined
   /** Every attempt, in order; the last one may still be under way. */
   readonly attempts: AttemptRecord[] = []
+  /** The attempt whose error the caller gets where that is not the last one's. */
+  answeredBy: AttemptRecord | undefined = undefined
   /** Exchanges that belong to no channel, as when a document is fetched from the web. */
   fetched: ExchangeRecord | undefined = undefined
   /** Spent reading the caller's body. */
@@ -158,9 +160,9 @@ export class RequestLog {
     return (this.fetched ??= new ExchangeRecord())
   }
 
-  /** Of the last attempt. */
+  /** Of the attempt whose outcome the caller gets. */
   get translation(): TranslationRecord | undefined {
-    return this.attempts.at(-1)?.translation
+    return (this.answeredBy ?? this.attempts.at(-1))?.translation
   }
 
   /** Spent with upstreams, over all attempts. */

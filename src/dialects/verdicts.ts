@@ -3,13 +3,14 @@ import type { ParameterDocumentation } from '../core/endpoint.js'
 import { GatewayError } from '../core/errors.js'
 import { TEXT } from '../core/json-schema.js'
 
+export const STRICT = 'strict'
+
 /** By which a caller refuses losses, in the OpenAPI document of the endpoints that are translated. */
 export const TRANSLATION_HEADER: ParameterDocumentation = {
   in: 'header',
   name: 'x-gateway-translation',
-  description:
-    'strict = a request is refused where a translation to the dialect of its upstream would approximate or drop a field',
-  schema: { ...TEXT, enum: ['strict'] },
+  description: `${STRICT} = a request is refused where a translation to the dialect of its upstream would approximate or drop a field`,
+  schema: { ...TEXT, enum: [STRICT] },
 }
 
 /** A client's dialect over an upstream's. */
@@ -81,7 +82,7 @@ export class Verdicts {
   }
 }
 
-const LENIENT = 'Leave it out, or send the request without x-gateway-translation: strict.'
+const LENIENT = `Leave it out, or send the request without ${TRANSLATION_HEADER.name}: ${STRICT}.`
 
 function shown(paths: ReadonlySet<string>): string | undefined {
   if (paths.size === 0) return undefined

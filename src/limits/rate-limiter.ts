@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os'
 import { Inject, Injectable, Module, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
 import { LRUCache } from 'lru-cache'
-import type { ModelCapability } from '../config/model-classes.js'
+import { isWritingDialect } from '../config/model-classes.js'
 import type { GatewayConfig, KeyLimits, RedisSection } from '../config/settings.js'
 import type { WorkerCount } from '../config/value-types.js'
 import { type Caller, ownerOf } from '../core/caller.js'
@@ -188,7 +188,7 @@ export class RateLimiter implements OnModuleInit, OnApplicationShutdown {
       this.keyLimiters = new WeakMap()
     })
     hooks.onFinished((call, outcome) => {
-      if (THINKING_CAPABILITIES.has(call.endpoint?.capability)) this.reasoning.learn(call.log)
+      if (isWritingDialect(call.endpoint?.capability ?? 'none')) this.reasoning.learn(call.log)
       if (call.quota instanceof RequestQuota) call.quota.end(outcome)
     })
     hooks.onRepeated(({ quota }, _outcome, times) => {
@@ -257,13 +257,6 @@ export class RateLimiter implements OnModuleInit, OnApplicationShutdown {
     return this.store.isShared && !this.store.isUnavailable()
   }
 }
-
-/** Of models that write. */
-const THINKING_CAPABILITIES: ReadonlySet<ModelCapability | 'none' | undefined> = new Set([
-  'chat',
-  'responses',
-  'messages',
-] as const)
 
 /** Models, by channel, of which it is remembered whether they think. */
 const MAXIMUM_MODELS = 1_000

@@ -1,12 +1,6 @@
 import { Injectable } from '@nestjs/common'
 import type { ModelRow } from '../config/channel-schema.js'
-import {
-  classServes,
-  isWritingDialect,
-  type ModelCapability,
-  WRITING_DIALECTS,
-  type WritingDialect,
-} from '../config/model-classes.js'
+import { classServes, isWritingDialect, type ModelCapability, type WritingDialect } from '../config/model-classes.js'
 import { ConfigStore } from '../config/config-store.js'
 import type { Caller } from '../core/caller.js'
 import { GatewayError, quoted } from '../core/errors.js'
@@ -23,6 +17,7 @@ import {
   type Serving,
 } from './channel-selection.js'
 import { type Channel, classOn } from './channel.js'
+import { capabilitiesOf } from './channel-dialects.js'
 import { type BreakerState, ChannelHealth, type ChannelSnapshot } from './circuit-breaker.js'
 import { type Candidate, ChannelRoute, RetryBudget, RoutedRequest } from './retry.js'
 import {
@@ -67,9 +62,6 @@ export class ChannelMetrics {
   }
 }
 
-/** Of models that write. */
-const THINKING_CAPABILITIES: ReadonlySet<Capability> = new Set<Capability>(['chat', 'responses', 'messages'])
-
 /** Routes by the model catalogue and the channels of the current configuration; rebuilt at once on reload. */
 @Injectable()
 export class ChannelRouter extends ProviderRouter {
@@ -104,7 +96,7 @@ export class ChannelRouter extends ProviderRouter {
     const [first, ...others] =
       channelId === undefined ? candidates : candidates.filter(({ channel }) => channel.id === channelId)
     if (first === undefined && candidates.length > 0) throw servedElsewhere(model)
-    if (first === undefined) throw unknownModel(capability, model, row, this.table.nearest(capability, model, caller))
+    if (first === undefined) throw this.unknownModel(capability, model, row, caller)
     return new RoutedRequest(
       // A session is one of the realtime endpoint, whatever transcribes in it.
       capability === 'realtime_transcription' ? 'realtime' : classOn(first.channel, row),
@@ -112,7 +104,7 @@ export class ChannelRouter extends ProviderRouter {
       [first, ...others],
       this.health,
       this.budget,
-      THINKING_CAPABILITIES.has(capability) ? row?.reasons : false,
+      isWritingDialect(capability) ? row?.reasons : false,
     )
   }
 
@@ -167,23 +159,23 @@ export class ChannelRouter extends ProviderRouter {
     const isServedToOthers = isServed(own) || isServed(callers) || caller.bearer !== undefined
     if (!isServed(usable) && isServedToOthers) throw keyNotAccepted()
     const native = this.candidates(capability, usable.native)
-    if (usable.translated.size === 0) return native
+    if (usable.translated.size === 0 || !isWritingDialect(capability)) return native
     return [...native, ...this.translatedCandidates(capability, usable.translated, row, caller)]
   }
 
   /** Behind those whose upstreams speak the caller's dialect: a translation is tried only where none of these is left. */
-  private translatedCandidates<C extends Capability>(
-    capability: C,
+  private translatedCandidates<Dialect extends WritingDialect>(
+    client: Dialect,
     channels: ReadonlyMap<Channel, WritingDialect>,
     row: ModelRow | undefined,
     caller: Caller,
-  ): readonly Candidate<RoutedProviderOf<C>>[] {
+  ): readonly Candidate<RoutedProviderOf<Dialect>>[] {
     return channelOrder([...channels.keys()], this.health).flatMap((channel) => {
-      const over = channels.get(channel)
-      const provider =
-        over &&
-        this.translations.providerFor(capability, over, this.registry.find(channel.provider), { channel, row }, caller)
-      return provider === undefined ? [] : [{ channel, provider, isTranslated: true }]
+      const upstream = channels.get(channel)
+      if (upstream === undefined) return []
+      const capabilities = this.registry.find(channel.provider)
+      const provider = this.translations.providerFor({ client, upstream }, capabilities, { channel, row }, caller)
+      return provider === undefined ? [] : [{ channel, provider, over: upstream }]
     })
   }
 
@@ -195,6 +187,30 @@ export class ChannelRouter extends ProviderRouter {
       channel,
       provider: this.registry.find(channel.provider)[capability] as RoutedProviderOf<C>,
     }))
+  }
+
+  private unknownModel(
+    capability: ModelCapability,
+    model: string,
+    row: ModelRow | undefined,
+    caller: Caller,
+  ): GatewayError {
+    const isOther = row !== undefined && !capabilitiesOf(row.class, row).includes(capability)
+    const problem = isOther
+      ? `The model ${quoted(model)} does not serve ${capability.replace('_', ' ')} requests.${this.wayOut(capability, row, caller)}`
+      : `The model ${quoted(model)} does not exist or is not served here.`
+    const nearest = this.table.nearest(capability, model, caller)
+    const guess = nearest === undefined ? '' : ` Did you mean ${quoted(nearest)}?`
+    return new GatewayError('unknown_model', `${problem}${guess} ${OTHER_MODELS}`, { param: 'model' })
+  }
+
+  /** How a model that is not asked so may be asked all the same; begins with a space, or is empty. */
+  private wayOut(capability: ModelCapability, { id, class: modelClass }: ModelRow, caller: Caller): string {
+    if (capability === 'realtime' && classServes(modelClass, 'realtime_transcription'))
+      return " Open a transcription session with 'intent=transcription' in the query."
+    return this.table.couldTranslate(capability, id, caller)
+      ? ' The operator can have it translated by dialects.translate in the configuration.'
+      : ''
   }
 
   private pinnedRoutes<C extends Capability>(capability: C, caller: Caller): readonly PinnedRoute<ProviderOf<C>>[] {
@@ -224,30 +240,6 @@ const servedElsewhere = (model: string): GatewayError =>
     `The model ${quoted(model)} is not served by the channel that keeps what the request refers to.`,
     { param: 'model', code: 'unsupported_value' },
   )
-
-function unknownModel(
-  capability: ModelCapability,
-  model: string,
-  row: ModelRow | undefined,
-  nearest: string | undefined,
-): GatewayError {
-  const problem =
-    row !== undefined && !classServes(row.class, capability)
-      ? `The model ${quoted(model)} does not serve ${capability.replace('_', ' ')} requests.${wayOut(capability, row)}`
-      : `The model ${quoted(model)} does not exist or is not served here.`
-  const guess = nearest === undefined ? '' : ` Did you mean ${quoted(nearest)}?`
-  return new GatewayError('unknown_model', `${problem}${guess} ${OTHER_MODELS}`, { param: 'model' })
-}
-
-/** How a model of another class may be asked all the same; begins with a space, or is empty. */
-function wayOut(capability: ModelCapability, { class: modelClass }: ModelRow): string {
-  if (capability === 'realtime' && classServes(modelClass, 'realtime_transcription'))
-    return " Open a transcription session with 'intent=transcription' in the query."
-  const writes = WRITING_DIALECTS.some((dialect) => classServes(modelClass, dialect))
-  return isWritingDialect(capability) && writes
-    ? ' The operator can have it translated by dialects.translate in the configuration.'
-    : ''
-}
 
 /** Added to the refusal: where served models are listed, and which settings serve others. */
 const OTHER_MODELS =

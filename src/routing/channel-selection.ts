@@ -1,6 +1,7 @@
 import type { ModelRow } from '../config/channel-schema.js'
 import {
   classServes,
+  classWrites,
   isWritingDialect,
   type ModelCapability,
   type ModelClass,
@@ -138,14 +139,17 @@ export class RoutingTable {
   private rememberedCount = 0
   /** Access globs compiled once per caller of this configuration. */
   private readonly access = new WeakMap<readonly string[], (model: string) => boolean>()
-
   private readonly translate: GatewayConfig['dialects']['translate']
+  private readonly translatesSome: boolean
 
   constructor(
     config: GatewayConfig,
     private readonly registry: ProviderRegistry,
   ) {
     this.translate = config.dialects.translate
+    this.translatesSome = [this.translate, ...config.channels.map(({ translate = 'off' }) => translate)].some(
+      (wish) => wish !== 'off' && wish !== 'never',
+    )
     this.channels = config.channels.map((channel) => new Channel(channel, registry.defaultModelClass(channel.provider)))
     this.catalogue = new ModelCatalogue(registry.models, config.models)
     this.rows = [...this.catalogue.rows, ...this.rowsOfPlainGlobs()]
@@ -218,13 +222,19 @@ export class RoutingTable {
     return nearestName(model, this.namesOf(capability), { isUsable })
   }
 
+  /** Whether a model would be served if the operator had all channels translate that do not say otherwise. */
+  couldTranslate(capability: Capability, model: string, { bearer }: Caller): boolean {
+    const { own, callers } = this.find(capability, model, 'on')
+    return isServed(bearer === undefined ? own : callers)
+  }
+
   private namesOf(capability: Capability): readonly string[] {
     const known = this.names.get(capability)
     if (known !== undefined) return known
-    const capabilities = isWritingDialect(capability) ? WRITING_DIALECTS : [capability]
-    const names = this.rows
-      .filter((row) => capabilities.some((each) => classServes(row.class, each)))
-      .map(({ id }) => id)
+    const isMeant = isWritingDialect(capability)
+      ? classWrites
+      : (modelClass: ModelClass): boolean => classServes(modelClass, capability)
+    const names = this.rows.filter((row) => isMeant(row.class)).map(({ id }) => id)
     this.names.set(capability, names)
     return names
   }
@@ -243,13 +253,14 @@ export class RoutingTable {
       const capabilities = [...new Set(serving.flatMap((channel) => this.capabilitiesOf(channel, row)))]
       const providers = [...new Set(serving.map(({ provider }) => provider))]
       const offer = this.offerOf(modelClass, serving)
+      const dialects = this.translatesSome && classWrites(modelClass) ? this.dialectsOf(id, caller) : undefined
       listed.push({
         id,
         class: modelClass,
         capabilities,
         providers,
         offer,
-        ...this.dialectsOf(id, caller),
+        ...(dialects === undefined ? {} : { dialects }),
         ...(createdAt === undefined ? {} : { createdAt }),
       })
     }
@@ -260,14 +271,14 @@ export class RoutingTable {
     return capabilitiesOn(channel, row, this.registry.find(channel.provider))
   }
 
-  /** Of a model that writes, where some of its dialects are served by translation. */
-  private dialectsOf(id: string, { bearer }: Caller): Pick<ListedModel, 'dialects'> {
+  /** undefined where all that are served are the upstream's own. Lists do not fill what is remembered for calls. */
+  private dialectsOf(id: string, { bearer }: Caller): readonly WritingDialect[] | undefined {
     const servings = WRITING_DIALECTS.map((dialect) => {
-      const { own, callers } = this.serving(dialect, id)
+      const { own, callers } = this.find(dialect, id)
       return [dialect, bearer === undefined ? own : callers] as const
     })
-    if (servings.every(([, { translated }]) => translated.size === 0)) return {}
-    return { dialects: servings.filter(([, channels]) => isServed(channels)).map(([dialect]) => dialect) }
+    if (servings.every(([, { translated }]) => translated.size === 0)) return undefined
+    return servings.filter(([, channels]) => isServed(channels)).map(([dialect]) => dialect)
   }
 
   /** Of all channels that serve it, as a client does not choose the channel; with the voices that a channel's options name. */
@@ -282,14 +293,14 @@ export class RoutingTable {
     }
   }
 
-  private find(capability: Capability, model: string): Serving {
+  private find(capability: Capability, model: string, translate = this.translate): Serving {
     const row = this.catalogue.find(model)
     const native: Channel[] = []
     const translated = new Map<Channel, WritingDialect>()
     for (const channel of this.channels) {
       if (!channel.serves(model, row)) continue
       const own = this.capabilitiesOf(channel, row)
-      const over = servedOver(capability, channel, row, { own, translate: this.translate })
+      const over = servedOver(capability, channel, row, { own, translate })
       if (over === 'native') native.push(channel)
       else if (over !== undefined) translated.set(channel, over)
     }

@@ -1,5 +1,5 @@
 import type { ChannelConfig, ModelRow } from '../config/channel-schema.js'
-import { MODEL_CLASS_NAMES, type ModelClass } from '../config/model-classes.js'
+import { classWrites, MODEL_CLASS_NAMES, type ModelClass } from '../config/model-classes.js'
 import { globMatcher } from '../core/caller.js'
 import type { ProviderManifest, PublicModels } from '../providers/contract.js'
 import type { UpstreamTarget } from '../upstream/upstream-client.js'
@@ -53,15 +53,13 @@ function targetOf({ id, baseUrl, timeouts }: ChannelConfig): UpstreamTarget {
 
 type ModelsOfProvider = Pick<ProviderManifest, 'name' | 'models' | 'reasoningModels' | 'modelFacts'>
 
-const WRITING_CLASSES: ReadonlySet<ModelClass> = new Set<ModelClass>(['chat', 'chat-audio', 'responses', 'messages'])
-
 const rowsOf = ({ name, models, reasoningModels = [], modelFacts = {} }: ModelsOfProvider): ModelRow[] =>
   MODEL_CLASS_NAMES.flatMap((modelClass) =>
     datedIds(models[modelClass] ?? []).map(([id, createdAt]) => ({
       id,
       class: modelClass,
       providers: [name],
-      ...(WRITING_CLASSES.has(modelClass) ? { reasons: reasoningModels.includes(id) } : {}),
+      ...(classWrites(modelClass) ? { reasons: reasoningModels.includes(id) } : {}),
       ...(modelFacts[id] === undefined ? {} : { facts: modelFacts[id] }),
       ...(createdAt === null ? {} : { createdAt }),
     })),
@@ -106,7 +104,9 @@ export class ModelCatalogue {
   private readonly byId: ReadonlyMap<string, ModelRow>
 
   constructor(builtIn: readonly ModelRow[], added: readonly ModelRow[]) {
-    this.byId = new Map([...builtIn, ...added].map((row) => [row.id, row]))
+    const byId = new Map(builtIn.map((row) => [row.id, row]))
+    for (const row of added) byId.set(row.id, withFacts(row, byId.get(row.id)?.facts))
+    this.byId = byId
   }
 
   find(model: string): ModelRow | undefined {
@@ -117,6 +117,10 @@ export class ModelCatalogue {
     return this.byId.values()
   }
 }
+
+/** What an operator's row does not say of translations to a model that the catalogue knows is as it says. */
+const withFacts = (row: ModelRow, known: ModelRow['facts']): ModelRow =>
+  known === undefined ? row : { ...row, facts: { ...known, ...row.facts } }
 
 /** The class a model has on a channel: its row's, or the one of the channel's provider. */
 export const classOn = (channel: Channel, row: ModelRow | undefined): ModelClass =>

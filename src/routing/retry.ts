@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common'
-import type { ModelClass } from '../config/model-classes.js'
+import type { ModelClass, WritingDialect } from '../config/model-classes.js'
 import { type ResponseListener, ProviderResponse } from '../core/byte-stream.js'
 import { GatewayError } from '../core/errors.js'
-import { AttemptRecord, type RequestContext } from '../core/request-context.js'
+import { AttemptRecord, type RequestContext, type RequestLog } from '../core/request-context.js'
 import type { AttemptContext } from '../providers/contract.js'
 import { type Channel, classOn } from './channel.js'
 import type { BreakerState, ChannelAttempt, ChannelFailure, ChannelHealth } from './circuit-breaker.js'
@@ -71,8 +71,8 @@ export class RetryBudget {
 export interface Candidate<Provider> {
   readonly channel: Channel
   readonly provider: Provider
-  /** The provider translates to a dialect of the upstream. */
-  readonly isTranslated?: boolean
+  /** The dialect of its upstream that the provider translates to; absent = the upstream speaks the caller's. */
+  readonly over?: WritingDialect
 }
 
 /** Times on the performance clock. */
@@ -108,14 +108,10 @@ export class RoutedRequest<Provider> implements Route<Provider> {
     try {
       return await this.tryOn(first, call, { startedAtMs, deadlineAtMs, canRetryAfterSend }, run)
     } catch (error) {
-      const isUntranslated = first.isTranslated === true && isTranslationRefusal(error)
-      const second = isUntranslated ? this.firstNative() : this.bestBeside(first)
+      const second = call.disconnect.aborted ? undefined : this.secondAfter(error, first, policy)
       const nowMs = performance.now()
-      const isLate = nowMs >= deadlineAtMs
-      const isPossible =
-        second !== undefined && !isLate && (isUntranslated || mayTryAnother(error, policy, call, second))
-      if (!isPossible || !this.budget.beginRetry()) throw error
-      return await this.tryAgain(error, () =>
+      if (second === undefined || nowMs >= deadlineAtMs || !this.budget.beginRetry()) throw error
+      return await this.tryAgain(error, call.log, () =>
         this.tryOn(second, call, { startedAtMs: nowMs, deadlineAtMs, canRetryAfterSend }, run),
       )
     } finally {
@@ -130,6 +126,17 @@ export class RoutedRequest<Provider> implements Route<Provider> {
     return candidates.find(({ channel }) => this.health.stateOf(channel.id) !== 'open') ?? candidates[0]
   }
 
+  /** The channel that may be asked once more after a failure. */
+  private secondAfter(
+    error: unknown,
+    first: Candidate<Provider>,
+    policy: AttemptPolicy,
+  ): Candidate<Provider> | undefined {
+    if (first.over !== undefined && isTranslationRefusal(error)) return this.firstNative()
+    const second = this.bestBeside(first)
+    return second !== undefined && mayTryAnother(error, policy, first, second) ? second : undefined
+  }
+
   private bestBeside(tried: Candidate<Provider>): Candidate<Provider> | undefined {
     const others = this.candidates.filter((candidate) => candidate !== tried)
     return others.find(({ channel }) => this.health.stateOf(channel.id) !== 'open') ?? others[0]
@@ -137,14 +144,20 @@ export class RoutedRequest<Provider> implements Route<Provider> {
 
   /** A channel that is spared, but takes what the translation for another one cannot say. */
   private firstNative(): Candidate<Provider> | undefined {
-    return this.candidates.find(({ isTranslated = false }) => !isTranslated)
+    return this.candidates.find(({ over }) => over === undefined)
   }
 
-  private async tryAgain<Result>(firstError: unknown, attempt: () => Promise<Result>): Promise<Result> {
+  private async tryAgain<Result>(
+    firstError: unknown,
+    log: RequestLog,
+    attempt: () => Promise<Result>,
+  ): Promise<Result> {
     try {
       return await attempt()
     } catch (error) {
-      throw preferredError(firstError, error)
+      const shown = preferredError(firstError, error)
+      if (shown === firstError) log.answeredBy = log.attempts.at(-2)
+      throw shown
     } finally {
       this.budget.endRetry()
     }
@@ -174,7 +187,8 @@ export class RoutedRequest<Provider> implements Route<Provider> {
       recordFailure(attempt, error)
       // What failed before its first byte has given nothing. For a caller who left the upstream has worked all the same, and so it has
       // for an answer that could not be translated.
-      call.log.usageReader = record.failure === 'caller_left' ? record.usage : record.answerUsage
+      const { usage, answerUsage } = record
+      call.log.usageReader = record.failure === 'caller_left' ? (usage ?? answerUsage) : answerUsage
       throw error
     }
   }
@@ -229,13 +243,12 @@ const isTranslationRefusal = (error: unknown): boolean =>
 function mayTryAnother(
   error: unknown,
   policy: AttemptPolicy,
-  call: RequestContext,
-  { isTranslated = false }: Candidate<unknown>,
+  first: Candidate<unknown>,
+  second: Candidate<unknown>,
 ): boolean {
-  if (!(error instanceof GatewayError) || call.disconnect.aborted) return false
-  const { attempt } = error.details
+  const attempt = error instanceof GatewayError ? error.details.attempt : undefined
   if (attempt === undefined) return false
-  if (attempt.phase === 'sent') return policy.canRetryAfterSend && !isTranslated
+  if (attempt.phase === 'sent') return policy.canRetryAfterSend && first.over === second.over
   return attempt.phase === 'unsent' || attempt.channelError === true
 }
 

@@ -5,7 +5,7 @@ import { JsonBody } from '../core/json-body.js'
 import { factsOf } from '../dialects/model-facts.js'
 import { OwnerSeals } from '../dialects/translations/seals.js'
 import type { AttemptContext, MessagesCall, MessagesProvider } from '../providers/contract.js'
-import { ResponsesOverMessages } from './translated-providers.js'
+import { TRANSLATIONS } from './translated-providers.js'
 
 /** Counts seven tokens, and keeps what it was asked. */
 function counter(): { readonly asked: unknown[]; readonly provider: MessagesProvider } {
@@ -23,6 +23,7 @@ describe('The tokens of a request for a response, counted by a messages upstream
     async (fields) => {
       const { asked, provider } = counter()
       const setting = {
+        pair: { client: 'responses', upstream: 'messages' } as const,
         facts: factsOf(undefined),
         seals: new OwnerSeals(Buffer.from('secret'), 'owner'),
         thoughts: undefined,
@@ -32,8 +33,10 @@ describe('The tokens of a request for a response, counted by a messages upstream
       const context = { ...attemptOf(newCall()), upstreamModel: 'theirs', isStrict: true } as AttemptContext
       const request = { model: 'mine', input: 'Hi', ...fields }
       const body = JsonBody.written(JSON.stringify(request), request)
-      const { body: answer } = await new ResponsesOverMessages(provider, setting).countInputTokens({ body }, context)
-      expect(answer).toEqual(Buffer.from('{"object":"response.input_tokens","input_tokens":7}'))
+      const translating = TRANSLATIONS.responses.find(({ over }) => over === 'messages')
+      const responses = translating?.provider({ messages: provider }, setting)
+      const answer = await responses?.countInputTokens({ body }, context)
+      expect(answer?.body).toEqual(Buffer.from('{"object":"response.input_tokens","input_tokens":7}'))
       expect(asked).toEqual([
         { model: 'theirs', messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }] },
       ])

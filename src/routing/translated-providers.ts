@@ -1,3 +1,4 @@
+import type { WritingDialect } from '../config/model-classes.js'
 import { ProviderResponse } from '../core/byte-stream.js'
 import { JsonBody } from '../core/json-body.js'
 import { jsonTextOf } from '../core/json-text.js'
@@ -29,28 +30,28 @@ import type {
   ChatProvider,
   MessagesCall,
   MessagesProvider,
+  ProviderCapabilities,
   ResponsesProvider,
+  RoutedProviderOf,
 } from '../providers/contract.js'
 
 /** What translations for a model and a caller depend on. */
 export interface TranslationSetting extends Pick<TranslationTarget, 'facts' | 'seals' | 'thoughts' | 'unknownWords'> {
+  readonly pair: DialectPair
   /** Whether the gateway keeps responses, as their upstream keeps none. */
   readonly keepsResponses: boolean
 }
 
-const targetOf = (setting: TranslationSetting, context: AttemptContext, kept?: KeptTurn): TranslationTarget => ({
-  ...setting,
-  kept,
-  upstreamModel: context.upstreamModel,
-  requestId: context.requestId,
-  memory: context.memory,
-})
-
-/** Verdicts of an attempt, which its record shows. */
-function verdictsOf(pair: DialectPair, context: AttemptContext): Verdicts {
-  const verdicts = new Verdicts(pair, context.isStrict)
+/** What an attempt is translated with; its record shows the verdicts. */
+function termsOf(
+  { pair, ...setting }: TranslationSetting,
+  context: AttemptContext,
+  kept?: KeptTurn,
+): readonly [TranslationTarget, Verdicts] {
+  const { upstreamModel, requestId, memory, isStrict } = context
+  const verdicts = new Verdicts(pair, isStrict)
   context.record.translation = verdicts
-  return verdicts
+  return [{ ...setting, kept, upstreamModel, requestId, memory }, verdicts]
 }
 
 /** What a request for a response says of what is kept. */
@@ -72,6 +73,20 @@ const answered = <Fields extends object>(
     return answer
   })
 
+/** A response of a model whose upstream speaks another dialect. */
+async function translatedResponse<Fields extends object>(
+  translator: Translator<ResponsesFields, Fields>,
+  call: ResponsesCall,
+  setting: TranslationSetting,
+  context: AttemptContext,
+  send: (request: JsonBody<Fields>) => Promise<ProviderResponse>,
+): Promise<ProviderResponse> {
+  const { body } = call.resumed ?? call
+  const translation = translator(body, ...termsOf(setting, context, keptTurnOf(call, setting)))
+  const answer = await answered(translation, context, send)
+  return setting.keepsResponses ? await keepingTranslated(answer, call.keep) : answer
+}
+
 /** Says which tokens are the gateway's own estimate. */
 const ESTIMATED = 'x-gateway-estimated'
 
@@ -82,22 +97,21 @@ function counted(answer: object, isEstimated: boolean): ProviderResponse {
 }
 
 /** Chat with a model whose upstream speaks messages. */
-export class ChatOverMessages implements ChatProvider {
+class ChatOverMessages implements ChatProvider {
   constructor(
     private readonly messages: MessagesProvider,
     private readonly setting: TranslationSetting,
   ) {}
 
   respond(body: JsonBody<ChatFields>, context: AttemptContext): Promise<ProviderResponse> {
-    const verdicts = verdictsOf({ client: 'chat', upstream: 'messages' }, context)
-    return answered(chatOverMessages(body, targetOf(this.setting, context), verdicts), context, (request) =>
+    return answered(chatOverMessages(body, ...termsOf(this.setting, context)), context, (request) =>
       this.messages.create({ body: request, betaQuery: false }, context),
     )
   }
 }
 
 /** Messages with a model whose upstream speaks chat. */
-export class MessagesOverChat implements MessagesProvider {
+class MessagesOverChat implements MessagesProvider {
   constructor(
     private readonly chat: ChatProvider,
     /** Counts tokens, where the channel says so. */
@@ -106,12 +120,12 @@ export class MessagesOverChat implements MessagesProvider {
   ) {}
 
   async create({ body, beta, userProfileId }: MessagesCall, context: AttemptContext): Promise<ProviderResponse> {
-    const verdicts = verdictsOf({ client: 'messages', upstream: 'chat' }, context)
+    const [target, verdicts] = termsOf(this.setting, context)
     // Names of features; what needs one of them stands in a field, and has a verdict of its own.
     if (beta !== undefined) verdicts.drop('anthropic-beta')
     if (userProfileId !== undefined)
       verdicts.refuse('anthropic-user-profile-id', 'Leave the header out: the upstream knows no such profile.')
-    const translation = messagesOverChat(body, targetOf(this.setting, context), verdicts)
+    const translation = messagesOverChat(body, target, verdicts)
     const answer = await answered(translation, context, (request) => this.chat.respond(request, context))
     // The tokens of the request stand in the first event, and the upstream tells them with the last.
     if (body.fields.stream === true) answer.headers[ESTIMATED] = 'message_start.usage'
@@ -120,40 +134,57 @@ export class MessagesOverChat implements MessagesProvider {
 
   /** The chat API counts nothing by itself; the Responses API of the same upstream may. */
   async countTokens({ body }: MessagesCall, context: AttemptContext): Promise<ProviderResponse> {
-    const verdicts = verdictsOf({ client: 'messages', upstream: 'chat' }, context)
+    const terms = termsOf(this.setting, context)
     const { responses } = this
     if (responses === undefined || context.options['countBy'] !== 'responses')
       return counted({ input_tokens: estimateInputTokens(body.fields) }, true)
-    const translation = countedByResponses(messagesOverChat(body, targetOf(this.setting, context), verdicts))
+    const translation = countedByResponses(messagesOverChat(body, ...terms))
     return await answered(translation, context, (request) => responses.countInputTokens({ body: request }, context))
   }
 }
 
 /** Responses of a model whose upstream speaks chat. */
-export class ResponsesOverChat implements ResponsesProvider {
+class ResponsesOverChat implements ResponsesProvider {
   constructor(
     private readonly chat: ChatProvider,
     private readonly setting: TranslationSetting,
   ) {}
 
-  async create(call: ResponsesCall, context: AttemptContext): Promise<ProviderResponse> {
-    const verdicts = verdictsOf({ client: 'responses', upstream: 'chat' }, context)
-    const { body } = call.resumed ?? call
-    const translation = responsesOverChat(
-      body,
-      targetOf(this.setting, context, keptTurnOf(call, this.setting)),
-      verdicts,
+  create(call: ResponsesCall, context: AttemptContext): Promise<ProviderResponse> {
+    return translatedResponse(responsesOverChat, call, this.setting, context, (request) =>
+      this.chat.respond(request, context),
     )
-    const answer = await answered(translation, context, (request) => this.chat.respond(request, context))
-    return this.setting.keepsResponses ? await keepingTranslated(answer, call.keep) : answer
   }
 
   /** Chat upstreams count nothing by themselves. */
   countInputTokens(question: ResponsesQuestion, context: AttemptContext): Promise<ProviderResponse> {
-    verdictsOf({ client: 'responses', upstream: 'chat' }, context)
+    termsOf(this.setting, context)
     const { body } = question.resumed ?? question
     const answer = { object: 'response.input_tokens', input_tokens: estimateResponseInput(body.fields) }
     return Promise.resolve(counted(answer, true))
+  }
+}
+
+/** Responses of a model whose upstream speaks messages. */
+class ResponsesOverMessages implements ResponsesProvider {
+  constructor(
+    private readonly messages: MessagesProvider,
+    private readonly setting: TranslationSetting,
+  ) {}
+
+  create(call: ResponsesCall, context: AttemptContext): Promise<ProviderResponse> {
+    return translatedResponse(responsesOverMessages, call, this.setting, context, (request) =>
+      this.messages.create({ body: request, betaQuery: false }, context),
+    )
+  }
+
+  /** The upstream counts what it would be sent. */
+  async countInputTokens(question: ResponsesQuestion, context: AttemptContext): Promise<ProviderResponse> {
+    const { body } = question.resumed ?? question
+    const translation = countingRequest(body, ...termsOf(this.setting, context, keptTurnOf(question, this.setting)))
+    return await answered(translation, context, (request) =>
+      this.messages.countTokens({ body: request, betaQuery: false }, context),
+    )
   }
 }
 
@@ -168,39 +199,6 @@ const ANSWER_FIELDS: ReadonlySet<string> = new Set([
   'metadata',
   'service_tier',
 ])
-
-/** Responses of a model whose upstream speaks messages. */
-export class ResponsesOverMessages implements ResponsesProvider {
-  constructor(
-    private readonly messages: MessagesProvider,
-    private readonly setting: TranslationSetting,
-  ) {}
-
-  async create(call: ResponsesCall, context: AttemptContext): Promise<ProviderResponse> {
-    const verdicts = verdictsOf({ client: 'responses', upstream: 'messages' }, context)
-    const { body } = call.resumed ?? call
-    const translation = responsesOverMessages(
-      body,
-      targetOf(this.setting, context, keptTurnOf(call, this.setting)),
-      verdicts,
-    )
-    const answer = await answered(translation, context, (request) =>
-      this.messages.create({ body: request, betaQuery: false }, context),
-    )
-    return this.setting.keepsResponses ? await keepingTranslated(answer, call.keep) : answer
-  }
-
-  /** The upstream counts what it would be sent. */
-  async countInputTokens(question: ResponsesQuestion, context: AttemptContext): Promise<ProviderResponse> {
-    const verdicts = verdictsOf({ client: 'responses', upstream: 'messages' }, context)
-    const { body } = question.resumed ?? question
-    return await answered(
-      countingRequest(body, targetOf(this.setting, context, keptTurnOf(question, this.setting)), verdicts),
-      context,
-      (request) => this.messages.countTokens({ body: request, betaQuery: false }, context),
-    )
-  }
-}
 
 /** The translation of a request for a response, to a question about it. */
 const countingRequest: Translator<ResponsesFields, MessagesFields> = (body, target, verdicts) => {
@@ -217,3 +215,31 @@ const countingRequest: Translator<ResponsesFields, MessagesFields> = (body, targ
     error: (error) => translation.error(error),
   }
 }
+
+/** How a client's dialect is served over an upstream's. */
+interface Translating<Provider> {
+  readonly over: WritingDialect
+  /** undefined where the upstream does not speak that dialect. */
+  readonly provider: (capabilities: ProviderCapabilities, setting: TranslationSetting) => Provider | undefined
+}
+
+/** For each dialect of clients those of upstreams that it is served over, the one that keeps most first. */
+export const TRANSLATIONS: { readonly [Dialect in WritingDialect]: readonly Translating<RoutedProviderOf<Dialect>>[] } =
+  {
+    chat: [
+      { over: 'messages', provider: ({ messages }, setting) => messages && new ChatOverMessages(messages, setting) },
+    ],
+    messages: [
+      {
+        over: 'chat',
+        provider: ({ chat, responses }, setting) => chat && new MessagesOverChat(chat, responses, setting),
+      },
+    ],
+    responses: [
+      {
+        over: 'messages',
+        provider: ({ messages }, setting) => messages && new ResponsesOverMessages(messages, setting),
+      },
+      { over: 'chat', provider: ({ chat }, setting) => chat && new ResponsesOverChat(chat, setting) },
+    ],
+  }

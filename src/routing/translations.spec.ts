@@ -3,16 +3,23 @@ import { newCall, NEVER_SENT } from '../../test/support/raw-upstream.js'
 import { channelEntry, type RoutingDocument, routingOf } from '../../test/support/routing.js'
 import type { WritingDialect } from '../config/model-classes.js'
 import type { Caller } from '../core/caller.js'
-import { GatewayError } from '../core/errors.js'
+import { type ErrorKind, GatewayError } from '../core/errors.js'
+import { clientDisconnected } from '../core/request-context.js'
 
 const CALLER: Caller = { keyId: 'test' }
 const CHANNELS = [channelEntry('p1'), channelEntry('m1', { provider: 'm1' })]
 const ON = { channels: CHANNELS, dialects: { translate: 'on' } }
 
 /** The channels that are tried for a model, each with the class of what serves it; every attempt fails as the error says. */
-async function triedFor(document: RoutingDocument, dialect: WritingDialect, model: string, error = failed('unsent')) {
+async function triedFor(
+  document: RoutingDocument,
+  dialect: WritingDialect,
+  model: string,
+  { error = failed('unsent'), spared }: { readonly error?: GatewayError; readonly spared?: string } = {},
+) {
   const tried: string[] = []
-  const { router } = routingOf(document)
+  const { router, health } = routingOf(document)
+  if (spared !== undefined) for (let failure = 0; failure < 3; failure++) health.begin(spared).failed({})
   await router
     .route(dialect, model, CALLER)
     .attempt(newCall(), { canRetryAfterSend: true }, (provider, { channelId }) => {
@@ -23,12 +30,8 @@ async function triedFor(document: RoutingDocument, dialect: WritingDialect, mode
   return tried
 }
 
-const failed = (phase: 'unsent' | 'sent'): GatewayError =>
-  new GatewayError(
-    'upstream_failed',
-    'Gone.',
-    phase === 'unsent' ? NEVER_SENT : { attempt: { phase, channelError: true } },
-  )
+const failed = (phase: 'unsent' | 'sent' | 'answered', kind: ErrorKind = 'upstream_failed'): GatewayError =>
+  new GatewayError(kind, 'Gone.', phase === 'unsent' ? NEVER_SENT : { attempt: { phase, channelError: true } })
 
 describe('A model behind a dialect that its upstream does not speak', () => {
   it.each([
@@ -82,10 +85,23 @@ describe('A model behind a dialect that its upstream does not speak', () => {
     expect(await triedFor(document, 'messages', 'gpt-4o-mini').catch(() => [])).toEqual([])
   })
 
-  it('is not asked in a dialect that its row leaves out, translated or not', () => {
+  it('is not asked in a dialect that its row leaves out, and the message names the switch', () => {
     const row = { id: 'qwen', class: 'chat', providers: ['p1'], dialects: ['chat'] }
     const { router } = routingOf({ channels: [channelEntry('p1')], models: [row] })
-    expect(() => router.route('responses', 'qwen', CALLER)).toThrow(/does not/)
+    expect(() => router.route('responses', 'qwen', CALLER)).toThrow(
+      "The model 'qwen' does not serve responses requests. The operator can have it translated by dialects.translate",
+    )
+  })
+
+  it.each([
+    ['asked for chat, where its class is of responses alone', [channelEntry('p1')], 'chat', 'gpt-5-pro'],
+    ['where it speaks', [channelEntry('p1')], 'messages', 'gpt-audio'],
+    ['where its channel never translates', [channelEntry('p1', { translate: 'never' })], 'messages', 'gpt-4o-mini'],
+    ['where it is not served at all', [channelEntry('m1', { provider: 'm1' })], 'messages', 'gpt-4o-mini'],
+  ] as const)('is refused without naming a switch that would not help: %s', (_case, channels, dialect, model) => {
+    const route = () => routingOf({ channels }).router.route(dialect, model, CALLER)
+    expect(route).toThrow('does not serve')
+    expect(route).not.toThrow('dialects.translate')
   })
 })
 
@@ -101,8 +117,28 @@ describe('A model that some channels serve natively', () => {
   })
 
   it('is not translated for a second attempt once the first request was sent', async () => {
-    expect(await triedFor(document, 'chat', 'both', failed('sent'))).toEqual(['native Object'])
+    expect(await triedFor(document, 'chat', 'both', { error: failed('sent') })).toEqual(['native Object'])
   })
+
+  it.each(['upstream_failed', 'rate_limited'] as const)(
+    'is translated for a second attempt where the native channel answered that it failed: %s',
+    async (kind) => {
+      expect(await triedFor(document, 'chat', 'both', { error: failed('answered', kind) })).toEqual([
+        'native Object',
+        'other ChatOverMessages',
+      ])
+    },
+  )
+
+  it.each([
+    ['was sent', failed('sent'), ['other ChatOverMessages']],
+    ['was not sent', failed('unsent'), ['other ChatOverMessages', 'native Object']],
+  ] as const)(
+    'is asked natively after a translation that %s, while that channel is spared',
+    async (_, error, tried) => {
+      expect(await triedFor(document, 'chat', 'both', { error, spared: 'native' })).toEqual(tried)
+    },
+  )
 
   it('fails as the native channel did where only the translation would refuse the request', async () => {
     const { router } = routingOf(document)
@@ -111,6 +147,75 @@ describe('A model that some channels serve natively', () => {
       .route('chat', 'both', CALLER)
       .attempt(newCall(), { canRetryAfterSend: true }, () => Promise.reject(errors.shift() ?? failed('unsent')))
     await expect(call).rejects.toThrow('Gone.')
+  })
+})
+
+describe('A model that two channels serve by translation', () => {
+  const first = channelEntry('first', { provider: 'm1', models: ['both'] })
+  const row = { id: 'both', class: 'chat', providers: ['p1', 'm1'] }
+  const on = { translate: 'on' }
+
+  it('is asked again on the second where the upstreams speak one dialect, though the request was sent', async () => {
+    const channels = [first, channelEntry('second', { provider: 'm1', priority: 1, models: ['both'] })]
+    const document = { channels, models: [{ ...row, dialects: ['messages'] }], dialects: on }
+    expect(await triedFor(document, 'chat', 'both', { error: failed('sent') })).toEqual([
+      'first ChatOverMessages',
+      'second ChatOverMessages',
+    ])
+  })
+
+  it.each([
+    ['sent', ['first ResponsesOverMessages']],
+    ['unsent', ['first ResponsesOverMessages', 'second ResponsesOverChat']],
+  ] as const)('is asked in another dialect only where the request was not sent: %s', async (phase, tried) => {
+    const channels = [first, channelEntry('second', { priority: 1, models: ['both'] })]
+    const document = { channels, models: [{ ...row, dialects: ['chat', 'messages'] }], dialects: on }
+    expect(await triedFor(document, 'responses', 'both', { error: failed(phase) })).toEqual(tried)
+  })
+})
+
+describe('What the log says of translations', () => {
+  const row = { id: 'both', class: 'chat', providers: ['p1', 'm1'], dialects: ['chat', 'messages'] }
+  const channels = [
+    channelEntry('native', { models: ['both'] }),
+    channelEntry('other', { provider: 'm1', models: ['both'] }),
+  ]
+  const translation = { dialects: 'chat over messages', approximated: 'n', dropped: undefined }
+
+  /** What the log says of a call whose native channel and whose translated one fail so. */
+  async function logged(first: GatewayError, second: GatewayError) {
+    const call = newCall()
+    const { router } = routingOf({ channels, models: [row], dialects: { translate: 'on' } })
+    await router
+      .route('chat', 'both', CALLER)
+      .attempt(call, { canRetryAfterSend: true }, (_provider, { channelId, record }) => {
+        if (channelId === 'native') return Promise.reject(first)
+        record.translation = translation
+        return Promise.reject(second)
+      })
+      .catch(() => undefined)
+    return call.log.translation
+  }
+
+  it('is of the channel whose error the caller gets', async () => {
+    expect(await logged(failed('unsent'), failed('answered'))).toEqual(translation)
+    expect(await logged(failed('answered', 'rate_limited'), failed('answered'))).toBeUndefined()
+  })
+})
+
+describe('A caller who leaves while an answer is translated', () => {
+  it('pays what the upstream has said that it cost', async () => {
+    const { router } = routingOf({ channels: [channelEntry('m1', { provider: 'm1' })], dialects: { translate: 'on' } })
+    const call = newCall()
+    const usage = { reportedUsage: { units: { input_tokens: 3 }, estimated: false } }
+    await router
+      .route('chat', 'claude-sonnet-4-5', CALLER)
+      .attempt(call, { canRetryAfterSend: true }, (_provider, { record }) => {
+        record.answerUsage = usage
+        return Promise.reject(clientDisconnected())
+      })
+      .catch(() => undefined)
+    expect(call.log.usageReader).toBe(usage)
   })
 })
 

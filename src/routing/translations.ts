@@ -7,26 +7,10 @@ import { type Caller, ownerOf } from '../core/caller.js'
 import { factsOf } from '../dialects/model-facts.js'
 import { OwnerSeals } from '../dialects/translations/seals.js'
 import { ThoughtMemory } from '../dialects/translations/thought-memory.js'
-import type { Capability, ProviderCapabilities, RoutedProviderOf } from '../providers/contract.js'
-import {
-  ChatOverMessages,
-  MessagesOverChat,
-  ResponsesOverChat,
-  ResponsesOverMessages,
-  type TranslationSetting,
-} from './translated-providers.js'
+import type { ProviderCapabilities, RoutedProviderOf } from '../providers/contract.js'
+import { TRANSLATIONS } from './translated-providers.js'
 import type { Channel } from './channel.js'
 import { UnknownUpstreamWords } from './unknown-words.js'
-
-type Maker = (capabilities: ProviderCapabilities, setting: TranslationSetting) => object | undefined
-
-/** What serves a client's dialect by an upstream's other one. */
-const PROVIDERS: Readonly<Record<string, Maker>> = {
-  'chat over messages': ({ messages }, setting) => messages && new ChatOverMessages(messages, setting),
-  'messages over chat': ({ chat, responses }, setting) => chat && new MessagesOverChat(chat, responses, setting),
-  'responses over chat': ({ chat }, setting) => chat && new ResponsesOverChat(chat, setting),
-  'responses over messages': ({ messages }, setting) => messages && new ResponsesOverMessages(messages, setting),
-}
 
 /** Makes the providers that translate, and keeps what outlives a call: the gateway's secret, and remembered thoughts. */
 @Injectable()
@@ -40,24 +24,24 @@ export class Translations {
   ) {}
 
   /** undefined where nothing translates so, or the upstream lacks the other dialect. */
-  providerFor<C extends Capability>(
-    capability: C,
-    over: WritingDialect,
+  providerFor<Dialect extends WritingDialect>(
+    { client, upstream }: { readonly client: Dialect; readonly upstream: WritingDialect },
     capabilities: ProviderCapabilities,
     { channel, row }: { readonly channel: Channel; readonly row: ModelRow | undefined },
     caller: Caller,
-  ): RoutedProviderOf<C> | undefined {
+  ): RoutedProviderOf<Dialect> | undefined {
     const { secret, rememberThinking, keepResponses } = this.store.current.dialects
     const ownerId = ownerOf(caller)
     const seals = new OwnerSeals(secret === undefined ? this.drawnSecret : Buffer.from(secret), ownerId)
-    const setting: TranslationSetting = {
+    const translating = TRANSLATIONS[client].find(({ over }) => over === upstream)
+    return translating?.provider(capabilities, {
+      pair: { client, upstream },
       facts: factsOf(row),
       seals,
       unknownWords: this.unknownWords,
       // Another vendor would refuse what this one has signed.
       thoughts: rememberThinking ? this.thoughts.of(`${ownerId} ${channel.target.origin}`, seals) : undefined,
       keepsResponses: keepResponses,
-    }
-    return PROVIDERS[`${capability} over ${over}`]?.(capabilities, setting) as RoutedProviderOf<C> | undefined
+    })
   }
 }

@@ -123,6 +123,16 @@ describe.each(PAIRS)('A request for $dialects', (pair) => {
     expect((await ask(pair, body('Hello'), headers)).status).toBe(200)
   })
 
+  it.each(['Strict', 'lenient', ''])(
+    'is refused where the header asks for what it does not know: "%s"',
+    async (wish) => {
+      const answer = await ask(pair, body('Hello'), { 'x-gateway-translation': wish })
+      expect(answer.status).toBe(400)
+      expect(answer.text).toContain("can only be 'strict'")
+      expect(upstream().requests).toEqual([])
+    },
+  )
+
   it.each<[FaultName, number]>([
     ['429', 429],
     ['500', 502],
