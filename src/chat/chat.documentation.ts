@@ -1,7 +1,7 @@
 import { schemaOf } from '../core/dto.js'
 import type { RouteDocumentation } from '../core/endpoint.js'
 import { answer, constant, COUNT, described, eventsOf, listOf, nullable, type Schema } from '../core/json-schema.js'
-import { TRANSLATION_HEADER } from '../dialects/verdicts.js'
+import { TRANSLATED_HEADERS, TRANSLATION_HEADER } from '../dialects/verdicts.js'
 import { ChatRequestDto } from './chat.dto.js'
 
 const USAGE = answer('ChatUsage', 'Tokens that were used', {
@@ -63,6 +63,7 @@ export const CHAT_COMPLETIONS_DOCUMENTATION: RouteDocumentation = {
   body: { 'application/json': schemaOf(ChatRequestDto, 'ChatRequest', 'A conversation to go on with') },
   answer: {
     description: 'A chat.completion, or chat.completion.chunk events with stream true',
+    headers: TRANSLATED_HEADERS,
     content: { 'application/json': COMPLETION, 'text/event-stream': eventsOf(CHUNK) },
   },
 }

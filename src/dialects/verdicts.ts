@@ -1,5 +1,5 @@
 import type { WritingDialect } from '../config/model-classes.js'
-import type { ParameterDocumentation } from '../core/endpoint.js'
+import type { AnswerDocumentation, ParameterDocumentation } from '../core/endpoint.js'
 import { GatewayError } from '../core/errors.js'
 import { TEXT } from '../core/json-schema.js'
 
@@ -11,6 +11,29 @@ export const TRANSLATION_HEADER: ParameterDocumentation = {
   name: 'x-gateway-translation',
   description: `${STRICT} = a request is refused where a translation to the dialect of its upstream would approximate or drop a field`,
   schema: { ...TEXT, enum: [STRICT] },
+}
+
+/** By which a translated answer says so, in the same document. */
+export const TRANSLATED_HEADERS: Required<AnswerDocumentation>['headers'] = {
+  'x-gateway-dialect': {
+    description:
+      'Only where the request was translated: its dialect over that of the upstream, as `chat over messages`',
+    schema: TEXT,
+  },
+  'x-gateway-approximated': {
+    description:
+      'Paths of the fields that keep their meaning in another form, comma-separated; ends with `...` where there are more',
+    schema: TEXT,
+  },
+  'x-gateway-dropped': {
+    description: 'Paths of the fields that were left out, comma-separated; ends with `...` where there are more',
+    schema: TEXT,
+  },
+  'x-gateway-estimated': {
+    description:
+      '`true` where the gateway itself counted the tokens that were asked for; `message_start.usage` where it did so in the first event alone',
+    schema: TEXT,
+  },
 }
 
 /** A client's dialect over an upstream's. */

@@ -11,7 +11,7 @@ import {
   type Schema,
   TEXT,
 } from '../core/json-schema.js'
-import { TRANSLATION_HEADER } from '../dialects/verdicts.js'
+import { TRANSLATED_HEADERS, TRANSLATION_HEADER } from '../dialects/verdicts.js'
 import { ResponsesRequestDto } from './responses.dto.js'
 
 const REQUEST = {
@@ -30,7 +30,7 @@ const OUTPUT_ITEM = answer('ResponseOutputItem', 'A part of the answer', {
   'status?': nullable(described('in_progress, completed or incomplete')),
 })
 
-const ITEM = answer('ResponseItem', 'An item that was asked, as the upstream keeps it', {
+const ITEM = answer('ResponseItem', 'An item that was asked, as it is kept', {
   type: described('message, function_call_output, reasoning …'),
   'id?': nullable(described('Of the item')),
   'status?': nullable(described('in_progress, completed or incomplete')),
@@ -76,6 +76,7 @@ export const CREATE_DOCUMENTATION: RouteDocumentation = {
   body: REQUEST,
   answer: {
     description: 'A response, or its events with stream true',
+    headers: TRANSLATED_HEADERS,
     content: { 'application/json': RESPONSE, 'text/event-stream': eventsOf(EVENT) },
   },
   errors: ['not_found', 'overloaded'],
@@ -90,6 +91,7 @@ export const INPUT_TOKENS_DOCUMENTATION: RouteDocumentation = {
   body: REQUEST,
   answer: {
     description: 'The number of tokens',
+    headers: TRANSLATED_HEADERS,
     content: {
       'application/json': answer('ResponseInputTokens', 'Tokens of a request', {
         object: constant('response.input_tokens'),
@@ -121,8 +123,8 @@ export const INPUT_ITEMS_DOCUMENTATION: RouteDocumentation = {
     INCLUDE,
     query('after', 'Id of the item before the page'),
     query('before', 'Id of the item behind the page'),
-    query('limit', 'Items of a page', { type: 'integer', minimum: 1 }),
-    query('order', 'asc or desc'),
+    query('limit', 'Items of a page', { type: 'integer', minimum: 1, maximum: 100, description: 'Default: 20' }),
+    query('order', 'Oldest or newest first', { ...TEXT, enum: ['asc', 'desc'] }),
   ],
   answer: {
     description: 'A page of items',
