@@ -1,21 +1,26 @@
 import { stringify } from 'yaml'
 import { CALLER_KEY, MODELS, UPSTREAM_KEY } from './wire.mjs'
 
+const P1_MODELS = Object.values(MODELS).filter((model) => model !== MODELS.messages)
+
 /**
  * The YAML the measured gateway runs on: one key, one p1 channel to the upstream, one model of each class used. With
- * `tasks` a vidgen channel as well, for which the gateway opens its store.
+ * `tasks` a vidgen channel as well, for which the gateway opens its store; with `translate` an m1 channel, and every model in every dialect.
  */
-export function gatewayConfig(upstreamUrl, { tasks = false } = {}) {
+export function gatewayConfig(upstreamUrl, { tasks = false, translate = false } = {}) {
   const upstream = { baseUrl: upstreamUrl, credentials: UPSTREAM_KEY }
   return stringify({
     server: { metricsPort: 0 },
     auth: { keys: [{ id: 'bench', key: CALLER_KEY }] },
+    ...(translate ? { dialects: { translate: 'on' } } : {}),
     channels: [
-      { id: 'bench-upstream', provider: 'p1', ...upstream, models: Object.values(MODELS) },
+      { id: 'bench-upstream', provider: 'p1', ...upstream, models: P1_MODELS },
+      ...(translate ? [{ id: 'bench-messages', provider: 'm1', ...upstream, models: [MODELS.messages] }] : []),
       ...(tasks ? [{ id: 'bench-video', provider: 'vidgen', ...upstream }] : []),
     ],
     models: [
-      { id: MODELS.chat, class: 'chat', providers: ['p1'] },
+      { id: MODELS.chat, class: 'chat', providers: ['p1'], ...(translate ? { dialects: ['chat'] } : {}) },
+      ...(translate ? [{ id: MODELS.messages, class: 'messages', providers: ['m1'] }] : []),
       { id: MODELS.speech, class: 'tts', providers: ['p1'] },
       { id: MODELS.transcription, class: 'stt-standard', providers: ['p1'] },
       { id: MODELS.realtime, class: 'realtime', providers: ['p1'] },

@@ -43,6 +43,23 @@ function cpuTable(cpu) {
   return table([head, ...rows])
 }
 
+function translatedTable(rows) {
+  const head = ['', 'translated µs', 'relayed µs', 'ADDS µs', 'lowest', 'highest', 'target', '']
+  return table([
+    head,
+    ...rows.map((one) => [
+      one.title,
+      fixed(one.translatedUs, 0),
+      fixed(one.relayedUs, 0),
+      `${fixed(one.addsUs, 1)} per ${one.per}`,
+      fixed(one.lowestUs, 1),
+      fixed(one.highestUs, 1),
+      `<= ${one.targetUs}`,
+      metMark(one.met),
+    ]),
+  ])
+}
+
 function latencyTable({ chat, stream }) {
   const head = ['ms', 'direct', 'yardstick', 'gateway', 'yardstick adds', 'GATEWAY ADDS', 'over yardstick']
   const named = {
@@ -166,12 +183,18 @@ function tasksText(tasks) {
 
 /** The whole run as text for a terminal. */
 export function report(results) {
-  const { cpu, latency, memory, realtime, tasks, machine, voids, changedAnswers } = results
+  const { cpu, translated, latency, memory, realtime, tasks, machine, voids, changedAnswers } = results
   const missed = [...Object.values(cpu), ...Object.values(realtime.paths)].filter((one) => one.met === false)
+  const late = translated
+    .filter((one) => !one.met)
+    .map((one) => `MISSED: ${one.title}: ${fixed(one.addsUs, 1)} µs more per ${one.per}, target ${one.targetUs}`)
   return [
     `${machine.cpu} x ${machine.cores}, Node ${machine.node}, load ${machine.loadBefore} before, ${results.mode} run, ${fixed(results.tookSeconds, 0)} s`,
     ...(results.selfTest ? ['SELF TEST: the yardstick runs in the place of the gateway; ratios must be about 1.'] : []),
     `\nCPU per request (whole process, medians of ${cpu.chat.pairs.length} pairs of slots)\n${cpuTable(cpu)}`,
+    ...(translated.length === 0
+      ? []
+      : [`\nTranslated calls, beside relayed ones to the same upstream\n${translatedTable(translated)}`]),
     `\nLatency, open loop, counted from when a request was due\n${latencyTable(latency)}`,
     `\nMemory\n${memoryTable(memory)}`,
     realtimeText(realtime),
@@ -180,9 +203,12 @@ export function report(results) {
     changedAnswers.length === 0
       ? 'Every answer had the bytes of the upstream.'
       : `Answers with other bytes than the upstream's: ${changedAnswers.join('; ')}.`,
-    ...(missed.length === 0
+    ...(missed.length === 0 && late.length === 0
       ? ['All targets met.']
-      : missed.map((one) => `MISSED: ${one.title}: ${fixed(one.ratio, 2)}, target ${fixed(one.target, 1)}`)),
+      : [
+          ...missed.map((one) => `MISSED: ${one.title}: ${fixed(one.ratio, 2)}, target ${fixed(one.target, 1)}`),
+          ...late,
+        ]),
     ...voids.map((reason) => `VOID: ${reason}`),
   ].join('\n')
 }

@@ -11,15 +11,17 @@ import { measureLatency } from './measure/latency.mjs'
 import { measureMemory } from './measure/memory.mjs'
 import { measureRealtime } from './measure/realtime.mjs'
 import { measureTasks } from './measure/tasks.mjs'
+import { measureTranslated } from './measure/translated.mjs'
 import { stopAll } from './processes.mjs'
 import { report } from './report.mjs'
 import { SCENARIOS } from './scenarios.mjs'
 import { GATEWAY_SCRIPT, Session } from './session.mjs'
 
 const FULL = {
-  limitMs: 360_000,
+  limitMs: 480_000,
   cpu: { pairs: 9, slotMs: 1_100, warmUpMs: 1_500 },
   upload: { pairs: 3, slotMs: 2_000, warmUpMs: 500 },
+  translated: { pairs: 5, slotMs: 800, warmUpMs: 1_000 },
   latency: { rounds: 3, durationMs: 3_000, ratePerSecond: 400 },
   firstByte: { rounds: 3, durationMs: 2_500, ratePerSecond: 40, frames: 20, paceMs: 5 },
   memory: {
@@ -51,9 +53,10 @@ const FULL = {
 }
 
 const QUICK = {
-  limitMs: 180_000,
+  limitMs: 240_000,
   cpu: { pairs: 2, slotMs: 350, warmUpMs: 250 },
   upload: { pairs: 1, slotMs: 400, warmUpMs: 100 },
+  translated: { pairs: 1, slotMs: 350, warmUpMs: 250 },
   latency: { rounds: 1, durationMs: 1_000, ratePerSecond: 200 },
   firstByte: { rounds: 1, durationMs: 1_000, ratePerSecond: 30, frames: 10, paceMs: 5 },
   memory: {
@@ -131,6 +134,7 @@ async function measure(plan) {
   }
   await step('start and check', () => session.start())
   const cpu = await step('CPU', () => measureCpu(session, plan))
+  const translated = selfTest ? [] : await step('translated', () => measureTranslated(session, plan))
   const latency = await step('latency', () => measureLatency(session, plan))
   const memory = await step('memory', () => measureMemory(session, plan))
   const realtime = await step('realtime', () => measureRealtime(session, plan))
@@ -144,6 +148,7 @@ async function measure(plan) {
     voids,
     changedAnswers: changedAnswers(session),
     cpu,
+    translated,
     latency,
     memory,
     realtime,

@@ -15,14 +15,28 @@ import {
 const FILLER =
   'Explain in one paragraph why a relay should forward the bytes it was given and not what it made of them. '
 
+const SYSTEM = 'You are a concise assistant.'
+const QUESTION = FILLER.repeat(8)
+const userSays = (content) => ({ role: 'user', content })
+
 function chatBody(extra, orders) {
   const order = orders ? orderText(orders) : ''
-  const messages = [
-    { role: 'system', content: 'You are a concise assistant.' },
-    { role: 'user', content: order + FILLER.repeat(8) },
-  ]
+  const messages = [{ role: 'system', content: SYSTEM }, userSays(order + QUESTION)]
   return JSON.stringify({ model: MODELS.chat, messages, max_tokens: 256, temperature: 0.7, ...extra })
 }
+
+const messagesBody = (extra) =>
+  JSON.stringify({ system: SYSTEM, messages: [userSays(QUESTION)], max_tokens: 256, temperature: 0.7, ...extra })
+
+const responsesBody = (extra) =>
+  JSON.stringify({
+    instructions: SYSTEM,
+    input: QUESTION,
+    max_output_tokens: 256,
+    temperature: 0.7,
+    store: false,
+    ...extra,
+  })
 
 const json = (path, body) => ({ path, contentType: 'application/json', body: Buffer.from(body) })
 
@@ -114,6 +128,63 @@ export const SCENARIOS = {
     megabytes: UPLOAD_BYTES / 1_000_000,
   },
 }
+
+const checkText = (text) => (body) => {
+  if (!body.includes(JSON.stringify(text))) throw new Error('the answer says something else')
+}
+
+const ANSWER_TEXT = streamText(122)
+const DELTA = /"delta":("[^"]*")|"(?:text|content)":("[^"]*")/
+
+/** The text that the events of a stream spell, in any dialect, and its end. */
+const checkEvents = (end) => (body) => {
+  const frames = body.toString().split('\n\n')
+  if (frames.pop() !== '' || !frames.at(-1).includes(end)) throw new Error(`the stream does not end in ${end}`)
+  const deltas = frames
+    .filter((frame) => /\.delta"|content_block_delta|chunk"/.test(frame))
+    .map((frame) => DELTA.exec(frame))
+  const text = deltas.map((found) => (found === null ? '' : JSON.parse(found[1] ?? found[2]))).join('')
+  if (text !== streamText(STREAM_CHUNKS)) throw new Error('the stream spells another text')
+}
+
+const CALLS = {
+  chat: { path: '/v1/chat/completions', body: chatBody, isLast: '[DONE]' },
+  messages: { path: '/v1/messages', body: messagesBody, isLast: 'message_stop' },
+  responses: { path: '/v1/responses', body: responsesBody, isLast: 'response.completed' },
+}
+const UPSTREAMS = {
+  chat: { model: MODELS.chat, counters: ['chat', 'stream'] },
+  messages: { model: MODELS.messages, counters: ['messages', 'messagesStream'] },
+}
+
+function dialectScenario(client, upstream, isStreamed) {
+  const { path, body, isLast } = CALLS[client]
+  const { model, counters } = UPSTREAMS[upstream]
+  const extra = isStreamed
+    ? { stream: true, ...(client === 'chat' && { stream_options: { include_usage: true } }) }
+    : {}
+  return {
+    title: `${client === upstream ? client : `${client} over ${upstream}`}, ${isStreamed ? `${STREAM_CHUNKS} chunks` : '1 KB'}`,
+    counter: counters[isStreamed ? 1 : 0],
+    request: json(path, body({ model, ...extra })),
+    check: isStreamed ? checkEvents(isLast) : checkText(ANSWER_TEXT),
+    concurrency: 32,
+  }
+}
+
+/** Calls that are translated, each beside the relayed one to the same upstream; `targetUs`: what a call, or a chunk, may cost more. */
+export const TRANSLATED = [
+  ['chat', 'messages'],
+  ['messages', 'chat'],
+  ['responses', 'messages'],
+  ['responses', 'chat'],
+].flatMap(([client, upstream]) =>
+  [false, true].map((isStreamed) => ({
+    translated: dialectScenario(client, upstream, isStreamed),
+    relayed: dialectScenario(upstream, upstream, isStreamed),
+    ...(isStreamed ? { chunks: STREAM_CHUNKS, targetUs: 8 } : { targetUs: 60 }),
+  })),
+)
 
 /** A stream of `frames` frames, one every `paceMs`. */
 export const pacedStream = (frames, paceMs) =>

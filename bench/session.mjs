@@ -49,12 +49,15 @@ export class Session {
     )
   }
 
-  /** @param {{ tasks?: boolean, data?: string }} options `tasks`: with a store and a channel for video; `data`: where the store is */
-  async startGateway({ tasks = false, data = newDataDirectory() } = {}) {
+  /**
+   * @param {{ tasks?: boolean, translate?: boolean, data?: string }} options `tasks`: with a store and a channel for video; `translate`: every
+   *   model in every dialect; `data`: where the store is
+   */
+  async startGateway({ tasks = false, translate = false, data = newDataDirectory() } = {}) {
     if (this.selfTest) return this.startYardstick('gateway')
     if (!existsSync(GATEWAY_SCRIPT)) throw new Error('dist/main.js is missing: run `npm run build` first')
-    const config = join(scratchDirectory(), tasks ? 'gateway-tasks.yaml' : 'gateway.yaml')
-    writeFileSync(config, gatewayConfig(this.upstreamUrl, { tasks }))
+    const config = join(mkdtempSync(join(scratchDirectory(), 'config-')), 'gateway.yaml')
+    writeFileSync(config, gatewayConfig(this.upstreamUrl, { tasks, translate }))
     const environment = { GATEWAY_CONFIG: config, GATEWAY_DATA: data }
     const service = await startService({
       name: 'gateway',
@@ -67,8 +70,8 @@ export class Session {
   }
 
   /** Sends each scenario once, checks the whole response and keeps its length for the slots. */
-  async probe(target) {
-    for (const [name, scenario] of Object.entries(SCENARIOS)) {
+  async probe(target, scenarios = SCENARIOS) {
+    for (const [name, scenario] of Object.entries(scenarios)) {
       if (name === 'upload') await this.control('verify-next-upload')
       const answer = await exchangeOnce(target.port, wireBytes(scenario.request, target))
       const where = `${target.name}, ${scenario.title}`

@@ -11,7 +11,7 @@ import { JsonBody } from '../dist/core/json-body.js'
 import { JsonTexts } from '../dist/core/json-text.js'
 import { jsonOf } from '../dist/core/sse.js'
 import { median } from './statistics.mjs'
-import { chatAnswer, contentFrame, MODELS, streamText } from './wire.mjs'
+import { chatAnswer, contentFrame, firstMessagesEvents, messagesAnswer, messagesDelta, MODELS } from './wire.mjs'
 
 const ROUNDS = 15
 const CALLS = 5_000
@@ -19,29 +19,10 @@ const CHUNKS = 100
 const TEXT =
   'Explain in one paragraph why a relay should forward the bytes it was given and not what it made of them. '.repeat(8)
 
-const messagesAnswer = () =>
-  Buffer.from(
-    JSON.stringify({
-      id: 'msg_bench',
-      type: 'message',
-      role: 'assistant',
-      model: MODELS.chat,
-      content: [{ type: 'text', text: streamText(122) }],
-      stop_reason: 'end_turn',
-      stop_sequence: null,
-      usage: { input_tokens: 211, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 98 },
-    }),
-  )
-
-const event = (type, fields) => Buffer.from(`event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`)
-
 /** The events before the deltas, a delta, and those after. */
 const MESSAGES_EVENTS = {
-  first: [
-    event('message_start', { message: { ...JSON.parse(messagesAnswer()), content: [], stop_reason: null } }),
-    event('content_block_start', { index: 0, content_block: { type: 'text', text: '' } }),
-  ],
-  delta: event('content_block_delta', { index: 0, delta: { type: 'text_delta', text: ' gateway' } }),
+  first: firstMessagesEvents().map((frame) => Buffer.from(frame)),
+  delta: Buffer.from(messagesDelta(' gateway')),
 }
 const CHAT_EVENTS = {
   first: [Buffer.from(contentFrame(0, CHUNKS, true))],

@@ -13,6 +13,8 @@ import {
   chatAnswer,
   closingFrames,
   contentFrame,
+  messagesAnswer,
+  messagesWrites,
   readOrders,
   SPEECH_BYTES,
   speechPiece,
@@ -22,6 +24,8 @@ import {
 } from './wire.mjs'
 
 const CHAT_ANSWER = chatAnswer()
+const MESSAGES_ANSWER = messagesAnswer()
+const MESSAGES_STREAM = messagesWrites(STREAM_CHUNKS)
 const STREAMS = { plain: streamWrites(STREAM_CHUNKS, false), usage: streamWrites(STREAM_CHUNKS, true) }
 const SPEECH_PIECE = speechPiece()
 const TRANSCRIPT = Buffer.from(JSON.stringify({ text: 'The gateway relays what it was sent.' }))
@@ -31,6 +35,8 @@ const newCounter = () => ({ requests: 0, answers: 0, aborted: 0, bytesIn: 0, byt
 const counters = {
   chat: newCounter(),
   stream: newCounter(),
+  messages: newCounter(),
+  messagesStream: newCounter(),
   speech: newCounter(),
   upload: newCounter(),
   realtime: newCounter(),
@@ -100,6 +106,16 @@ function answerChat(body, response) {
   const writes = withUsage ? STREAMS.usage : STREAMS.plain
   let index = 0
   writeAll(response, counter, () => writes[index++])
+}
+
+function answerMessages(body, response) {
+  const isStreamed = JSON.parse(body.toString()).stream === true
+  const counter = isStreamed ? counters.messagesStream : counters.messages
+  watch(response, counter, body.length)
+  if (!isStreamed) return sendJson(response, counter, 200, MESSAGES_ANSWER)
+  response.writeHead(200, SSE_HEADERS)
+  let index = 0
+  writeAll(response, counter, () => MESSAGES_STREAM[index++])
 }
 
 function answerSpeech(body, response) {
@@ -178,10 +194,13 @@ function answerBody(request, response, answer) {
   request.on('end', () => answer(parts.length === 1 ? parts[0] : Buffer.concat(parts), response))
 }
 
+const keyOf = ({ authorization, 'x-api-key': key }) => key ?? authorization?.slice('Bearer '.length)
+
 const server = createServer((request, response) => {
   if (request.url?.startsWith('/__bench/')) return answerControl(request, response)
-  if (request.headers.authorization !== `Bearer ${UPSTREAM_KEY}`) return response.writeHead(401).end()
+  if (keyOf(request.headers) !== UPSTREAM_KEY) return response.writeHead(401).end()
   if (request.url === '/v1/chat/completions') return answerBody(request, response, answerChat)
+  if (request.url === '/v1/messages') return answerBody(request, response, answerMessages)
   if (request.url === '/v1/audio/speech') return answerBody(request, response, answerSpeech)
   if (request.url === '/v1/audio/transcriptions') return answerUpload(request, response)
   if (request.url === VIDEO_PATH) return answerBody(request, response, answerVideoCreate)

@@ -6,6 +6,7 @@ export const UPSTREAM_KEY = 'bench-upstream-key'
 export const CALLER_KEY = 'bench-caller-key'
 export const MODELS = {
   chat: 'bench-chat',
+  messages: 'bench-messages',
   speech: 'bench-tts',
   transcription: 'bench-stt',
   realtime: 'bench-realtime',
@@ -64,7 +65,10 @@ export function closingFrames(withUsage) {
 /** A whole stream as the list of buffers the upstream writes, several frames each. */
 export function streamWrites(chunks, withUsage) {
   const frames = Array.from({ length: chunks }, (_, index) => contentFrame(index, chunks, withUsage))
-  frames.push(closingFrames(withUsage))
+  return writesOf([...frames, closingFrames(withUsage)])
+}
+
+function writesOf(frames) {
   const writes = []
   for (let at = 0; at < frames.length; at += FRAMES_PER_WRITE) {
     writes.push(Buffer.from(frames.slice(at, at + FRAMES_PER_WRITE).join('')))
@@ -87,6 +91,50 @@ export function chatAnswer() {
       system_fingerprint: 'fp_bench',
     }),
   )
+}
+
+const MESSAGE = {
+  id: 'msg_bench00000000000000000001',
+  type: 'message',
+  role: 'assistant',
+  model: MODELS.messages,
+  stop_sequence: null,
+}
+const INPUT_USAGE = { input_tokens: 211, cache_creation_input_tokens: 0, cache_read_input_tokens: 0 }
+
+/** The same to a messages call. */
+export function messagesAnswer() {
+  const content = [{ type: 'text', text: streamText(122) }]
+  const usage = { ...INPUT_USAGE, output_tokens: 98 }
+  return Buffer.from(JSON.stringify({ ...MESSAGE, content, stop_reason: 'end_turn', usage }))
+}
+
+const messagesEvent = (type, fields) => `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`
+
+/** What a stream of messages begins with. */
+export const firstMessagesEvents = () => [
+  messagesEvent('message_start', {
+    message: { ...MESSAGE, content: [], stop_reason: null, usage: { ...INPUT_USAGE, output_tokens: 1 } },
+  }),
+  messagesEvent('content_block_start', { index: 0, content_block: { type: 'text', text: '' } }),
+]
+
+export const messagesDelta = (text) =>
+  messagesEvent('content_block_delta', { index: 0, delta: { type: 'text_delta', text } })
+
+/** A whole stream of messages with as many events as a stream of chat has chunks, spelling the same text. */
+export function messagesWrites(events) {
+  const deltas = Array.from({ length: events - 2 }, (_, index) => messagesDelta(WORDS[index % WORDS.length]))
+  return writesOf([
+    ...firstMessagesEvents(),
+    ...deltas,
+    messagesEvent('content_block_stop', { index: 0 }),
+    messagesEvent('message_delta', {
+      delta: { stop_reason: 'end_turn', stop_sequence: null },
+      usage: { ...INPUT_USAGE, output_tokens: 98 },
+    }),
+    messagesEvent('message_stop', {}),
+  ])
 }
 
 /** 39 silent mp3 frames, about 16 KB: the piece speech is sent in. */

@@ -1,6 +1,7 @@
 import { SocketSession } from './socket-session.mjs'
 
 const OPEN_LIMIT_MS = 20_000
+const OPENED_AT_ONCE = 20
 const CLOSE_LIMIT_MS = 10_000
 /** When nothing has arrived for so long, what is still missing is lost. A busy machine may take longer for all of it. */
 const SILENCE_LIMIT_MS = 5_000
@@ -20,12 +21,25 @@ export class SocketLoad {
     this.#failed.catch(() => undefined)
   }
 
-  /** Opens `count` sessions. Rejects when one is refused or not open in time. */
+  /**
+   * Opens `count` sessions, a few at once: a gateway on a busy machine refuses hundreds of handshakes in one moment. Rejects when one is
+   * refused, or when not all are open in time.
+   */
   async open({ port, dialect, count }) {
+    await this.#within(OPEN_LIMIT_MS, this.#openAll({ port, dialect }, count))
+  }
+
+  async #openAll(options, count) {
     const onAudio = () => this.#onAudio()
     const onError = (error) => this.#fail(error)
-    this.sessions = Array.from({ length: count }, () => new SocketSession({ port, dialect, onAudio, onError }))
-    await this.#within(OPEN_LIMIT_MS, Promise.all(this.sessions.map((session) => session.opened)))
+    while (this.sessions.length < count) {
+      const next = Array.from(
+        { length: Math.min(OPENED_AT_ONCE, count - this.sessions.length) },
+        () => new SocketSession({ ...options, onAudio, onError }),
+      )
+      this.sessions.push(...next)
+      await Promise.all(next.map((session) => session.opened))
+    }
   }
 
   /**

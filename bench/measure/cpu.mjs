@@ -2,8 +2,9 @@ import { closedLoop } from '../driver/closed-loop.mjs'
 import { SCENARIOS, wireBytes } from '../scenarios.mjs'
 import { median } from '../statistics.mjs'
 
-function slot(session, target, name, durationMs) {
-  const { request, counter, concurrency, limit } = SCENARIOS[name]
+/** `name`: under which the target's probe keeps the length of the answer. */
+export function slot(session, target, name, durationMs, scenario = SCENARIOS[name]) {
+  const { request, counter, concurrency, limit } = scenario
   const load = {
     port: target.port,
     request: wireBytes(request, target),

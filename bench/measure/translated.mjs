@@ -1,0 +1,50 @@
+import { TRANSLATED } from '../scenarios.mjs'
+import { median } from '../statistics.mjs'
+import { slot } from './cpu.mjs'
+
+const ROLES = ['translated', 'relayed']
+
+/** By title: two pairs of dialects share the relayed call of an upstream. */
+const scenarios = () =>
+  Object.fromEntries(TRANSLATED.flatMap((row) => ROLES.map((role) => [row[role].title, row[role]])))
+
+async function pair(session, gateway, row, index, slotMs) {
+  const order = index % 2 === 0 ? ROLES : ROLES.toReversed()
+  const callUs = {}
+  for (const role of order) {
+    const { targetUs, completed } = await slot(session, gateway, row[role].title, slotMs, row[role])
+    callUs[role] = targetUs / completed
+  }
+  return { ...callUs, addsUs: (callUs.translated - callUs.relayed) / (row.chunks ?? 1) }
+}
+
+/** What a translated call costs more than the relayed one to the same upstream, in alternating slots of one process. */
+export async function measureTranslated(session, { translated: { pairs: count, slotMs, warmUpMs } }) {
+  const gateway = await session.startGateway({ translate: true })
+  try {
+    await session.probe(gateway, scenarios())
+    const results = []
+    for (const row of TRANSLATED) {
+      for (const role of ROLES) await slot(session, gateway, row[role].title, warmUpMs, row[role])
+      const pairs = []
+      for (let index = 0; index < count; index++) pairs.push(await pair(session, gateway, row, index, slotMs))
+      const over = (name) => pairs.map((one) => one[name])
+      const addsUs = median(over('addsUs'))
+      results.push({
+        title: row.translated.title,
+        per: row.chunks === undefined ? 'call' : 'chunk',
+        translatedUs: median(over('translated')),
+        relayedUs: median(over('relayed')),
+        addsUs,
+        lowestUs: Math.min(...over('addsUs')),
+        highestUs: Math.max(...over('addsUs')),
+        targetUs: row.targetUs,
+        met: addsUs <= row.targetUs,
+        pairs,
+      })
+    }
+    return results
+  } finally {
+    await gateway.service.stop()
+  }
+}
