@@ -189,8 +189,10 @@ function referredItems(input: unknown): readonly string[] {
     .filter((id) => typeof id === 'string')
 }
 
-function isReference({ type, role, encrypted_content: sealed, result }: Readonly<Record<string, unknown>>): boolean {
-  if (type === 'reasoning') return typeof sealed !== 'string'
+function isReference(item: Readonly<Record<string, unknown>>): boolean {
+  const { type, role, encrypted_content: sealed, content, result } = item
+  // Servers of open models show the reasoning itself, and read it where it is sent back.
+  if (type === 'reasoning') return typeof sealed !== 'string' && !(Array.isArray(content) && content.length > 0)
   if (type === 'image_generation_call') return typeof result !== 'string'
   return type === 'item_reference' || (type == null && role == null)
 }

@@ -225,12 +225,15 @@ describe('A request that was sent and not answered', () => {
   })
 })
 
+const THOUGHT = { type: 'reasoning_text', text: 'Let me see.' }
+
 describe('A request that refers to what is kept', () => {
   it.each([
     ['a response', { previous_response_id: 'resp_2' }, 'second'],
     ['an item', { input: [{ type: 'item_reference', id: 'msg_2' }] }, 'second'],
     ['an item without a type', { input: [{ id: 'msg_2' }] }, 'second'],
     ['reasoning that is not sealed', { input: [{ type: 'reasoning', id: 'rs_1', summary: [] }] }, 'first'],
+    ['reasoning without a word', { input: [{ type: 'reasoning', id: 'rs_1', summary: [], content: [] }] }, 'first'],
     ['a picture that is not sent along', { input: [{ type: 'image_generation_call', id: 'ig_1' }] }, 'first'],
     ['a picture without bytes', { input: [{ type: 'image_generation_call', id: 'ig_1', result: null }] }, 'first'],
   ])('goes where that is: %s', async (_what, more, channelId) => {
@@ -242,6 +245,7 @@ describe('A request that refers to what is kept', () => {
 
   it.each([
     ['sealed reasoning', { type: 'reasoning', id: 'rs_x', encrypted_content: 'sealed' }],
+    ['reasoning that can be read', { type: 'reasoning', id: 'rs_x', summary: [], content: [THOUGHT] }],
     ['a picture with its bytes', { type: 'image_generation_call', id: 'ig_x', result: 'AAAA' }],
     ['a message', { type: 'message', id: 'msg_x', role: 'assistant', content: 'Hello' }],
     ['a message without a type', { id: 'msg_x', role: 'user', content: 'Hello' }],
