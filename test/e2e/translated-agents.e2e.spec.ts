@@ -57,7 +57,11 @@ function chatAgent(model: string, keeps: boolean, isStreamed: boolean): Agent {
   return {
     ask: async (round) => {
       const part = { type: 'text' as const, text: taskOf(round) }
-      messages.push({ role: 'user', content: [{ ...part, ...cacheMark(round) }] })
+      const picture = { type: 'image_url' as const, image_url: { url: `data:image/png;base64,${PIXEL}` } }
+      messages.push({
+        role: 'user',
+        content: [...(round % 4 === 1 ? [picture] : []), { ...part, ...cacheMark(round) }],
+      })
       await next()
       return calls.length
     },
@@ -183,14 +187,18 @@ describe('An agent of twenty turns', () => {
     expect([...lab.p1.violations, ...lab.m1.violations]).toEqual([])
   })
 
+  const any = [true, false]
   const clients = [
-    ['chat over messages', chatAgent, MESSAGES_MODEL],
-    ['messages over chat', messagesAgent, CHAT_MODEL],
-    ['responses over messages', responsesAgent, MESSAGES_MODEL],
-    ['responses over chat', responsesAgent, CHAT_MODEL],
+    ['chat', chatAgent, CHAT_MODEL, any],
+    // Where its own dialect is spoken, the upstream wants back what it thought.
+    ['messages', messagesAgent, MESSAGES_MODEL, [true]],
+    ['chat over messages', chatAgent, MESSAGES_MODEL, any],
+    ['messages over chat', messagesAgent, CHAT_MODEL, any],
+    ['responses over messages', responsesAgent, MESSAGES_MODEL, any],
+    ['responses over chat', responsesAgent, CHAT_MODEL, any],
   ] as const
-  const cells = clients.flatMap(([name, agentFor, model]) =>
-    [true, false].flatMap((keeps) =>
+  const cells = clients.flatMap(([name, agentFor, model, keeping]) =>
+    keeping.flatMap((keeps) =>
       [true, false].map((isStreamed) => ({
         name: `${name}, ${isStreamed ? 'streamed' : 'whole'}, by a client that ${keeps ? 'keeps all' : 'drops what it does not know'}`,
         agent: () => agentFor(model, keeps, isStreamed),
