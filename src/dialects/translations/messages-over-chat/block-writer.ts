@@ -3,7 +3,7 @@ import { jsonTextOf } from '../../../core/json-text.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { AnswerSink } from '../to-chat/answer-queue.js'
 import type { ArrivingCall } from '../to-chat/arriving-call.js'
-import { inputOfArguments } from '../tool-json.js'
+import { inputOfArguments } from '../tool-forms.js'
 import { type AnswerContext, madeCallId, signatureOf, textBlock, thinkingBlock, toolUseBlock } from './answer.js'
 
 /** Of an input that is no object. */

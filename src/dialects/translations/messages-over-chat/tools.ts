@@ -1,7 +1,7 @@
 import { GatewayError, quoted } from '../../../core/errors.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import { listAt, type Members, objectAt, optionalTextAt, textAt, wrongShape } from '../members.js'
-import { objectSchema } from '../tool-json.js'
+import { objectSchema } from '../tool-forms.js'
 import { breakpoint } from './parts.js'
 import { type MemberTable, type RequestDraft } from './request-draft.js'
 

@@ -8,9 +8,8 @@ import {
   type Turn,
 } from '../responses/conversation.js'
 import type { RequestDraft } from '../responses/request-draft.js'
-import { inputOfArguments } from '../tool-json.js'
+import { CallIds, inputOfArguments } from '../tool-forms.js'
 import { type Block, type PlacedBlock, placeholderAt } from '../to-messages/blocks.js'
-import { CallIds } from '../to-messages/call-ids.js'
 import { recalledThoughts, withThoughts } from '../to-messages/remembered-thoughts.js'
 import { blocksIn, isThinkingType, isThoughtLost } from '../to-messages/thinking-blocks.js'
 import { BlockMaker } from './blocks.js'
