@@ -219,6 +219,7 @@ describe('A whole answer of a chat upstream', () => {
     ['a call of no function', answer({ tool_calls: [{ id: 'a', type: 'custom', custom: {} }] })],
     ['a call without a name', answer({ tool_calls: [call('a', '{}', '')] })],
     ['arguments that are no text', answer({ tool_calls: [{ id: 'a', function: { name: 'look', arguments: [] } }] })],
+    ['older arguments that are no text', answer({ function_call: { name: 'look', arguments: 42 } })],
   ])("with %s is the upstream's failure", (_name, broken) => {
     const failure = expect.objectContaining({ kind: 'upstream_failed' })
     expect(() => textFor(broken)).toThrow(GatewayError)

@@ -1,13 +1,12 @@
 import { hash } from 'node:crypto'
 import { jsonTextOf, type JsonTexts } from '../../../core/json-text.js'
 import { tokensOf } from '../../../core/token-counter.js'
-import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { Seals, UnknownWords } from '../../translator.js'
 import type { Members } from '../members.js'
 import { type AnswerEnd, endOfChat, MESSAGES_STOP } from '../stop-reasons.js'
 import { inputOfArguments } from '../tool-forms.js'
-import { type CallPiece, contentIn, messageIn, readCall, thoughtsIn, usageIn } from '../to-chat/answers.js'
+import { type CallPiece, callsIn, contentIn, messageIn, thoughtsIn, usageIn } from '../to-chat/answers.js'
 import { messagesUsage, type TokenFigures } from '../usage.js'
 import type { ToolNames } from './request-draft.js'
 
@@ -26,7 +25,7 @@ export interface AnswerContext {
 /** JSON text of a message for a chat completion; `texts` is the same with numbers as they came. Throws `upstream_failed` for one without a message or a finish reason. */
 export function messageTextOf(answer: Members, texts: JsonTexts, context: AnswerContext): string {
   const { message, finishReason } = messageIn(answer)
-  const calls = callsIn(message, texts.at('choices', 0, 'message'), context)
+  const calls = callsIn(message, texts.at('choices', 0, 'message')).map((call, index) => callOf(call, index, context))
   const refusal = textIn(message, 'refusal')
   const end = endOfChat(finishReason, { hasCalls: calls.length > 0, hasRefusal: refusal !== '' }, context.unknownWords)
   const thoughts = thoughtsIn(message)
@@ -108,31 +107,13 @@ interface Call {
   readonly arguments: string
 }
 
-function callsIn(message: Members, texts: JsonTexts | undefined, context: AnswerContext): Call[] {
-  const { tool_calls: calls, function_call: functionCall } = message
-  if (Array.isArray(calls) && calls.length > 0) {
-    return calls.map((call: unknown, index) => {
-      const spelled = texts?.at('tool_calls', index, 'function', 'arguments')
-      return callOf(readCall(call), spelled, madeCallId(index, context))
-    })
-  }
-  if (!isRecord(functionCall)) return []
-  return [callOf(readCall({ function: functionCall }), texts?.at('function_call', 'arguments'), FUNCTION_CALL_ID)]
-}
-
-/** Of the one call that the older form of chat answers has. */
-export const FUNCTION_CALL_ID = 'call_0'
-
 /** For a call that the upstream gives none: the client names it by its id. */
 export const madeCallId = (index: number, { requestId }: Pick<AnswerContext, 'requestId'>): string =>
   `call_${requestId}_${index}`
 
-function callOf({ id, name, text, isCustom }: CallPiece, spelled: JsonTexts | undefined, madeId: string): Call {
+function callOf({ id, name, text, isCustom }: CallPiece, index: number, context: AnswerContext): Call {
   if (name === undefined || isCustom) throw malformedResponse('The upstream called no function by its name.')
-  // Some upstreams write an object where there should be its text.
-  const json = isRecord(text) ? spelled?.text.text : (text ?? '')
-  if (typeof json !== 'string') throw malformedResponse('The upstream answered with arguments that are no text.')
-  return { id: id ?? madeId, name, arguments: json }
+  return { id: id ?? madeCallId(index, context), name, arguments: text }
 }
 
 const toolUseOf = (call: Call, context: AnswerContext): object =>

@@ -29,10 +29,10 @@ export class BlockWriter implements AnswerSink<TextKind> {
     return begun + this.textDelta(kind, text)
   }
 
-  called({ index, id = madeCallId(index, this.context), name, isCustom }: ArrivingCall): string {
+  called({ id, name, isCustom }: ArrivingCall, ordinal: number): string {
     if (name === undefined || isCustom) throw malformedResponse('The upstream called no function by its name.')
     this.inputStart = undefined
-    return this.start('tool_use', toolUseBlock(id, name, {}, this.context))
+    return this.start('tool_use', toolUseBlock(id ?? madeCallId(ordinal, this.context), name, {}, this.context))
   }
 
   /** What is no object is held until it is whole, as in a whole answer the client gets it within one. */

@@ -301,6 +301,21 @@ describe('A stream of chat chunks', () => {
     ])
   })
 
+  it('has each of several whole calls that the upstream gives the same index, or none, and no id', () => {
+    for (const place of [{ index: 0, id: '' }, {}]) {
+      const events = play(
+        calls({ ...place, function: { name: 'f', arguments: '{"a":1}' } }),
+        calls({ ...place, function: { name: 'g', arguments: '{"b":2}' } }),
+        delta({}, 'tool_calls'),
+      )
+      expect(outline(events)).toEqual(['0+tool_use', '0:{"a":1}', '0-', '1+tool_use', '1:{"b":2}', '1-'])
+      expect(events.flatMap(({ content_block: block }) => block ?? [])).toMatchObject([
+        { id: 'call_req1_0', name: 'f' },
+        { id: 'call_req1_1', name: 'g' },
+      ])
+    }
+  })
+
   it('joins pieces by their index where the upstream makes up an id for each', () => {
     const events = play(
       calls(piece(0, '{"a":', head(0))),
@@ -365,6 +380,11 @@ describe('A stream of chat chunks', () => {
       '0:b',
       '0-',
     ])
+  })
+
+  it('has a call once that the upstream writes in both forms', () => {
+    const both = { tool_calls: [piece(0, '{}', head(0))], function_call: { name: 'tool0', arguments: '{}' } }
+    expect(outline(play(delta(both), delta({}, 'tool_calls')))).toEqual(['0+tool_use', '0:{}', '0-'])
   })
 
   it('has the one call of the older form of chunks', () => {

@@ -7,15 +7,15 @@ import { endOfChat, isRefusal } from '../stop-reasons.js'
 import { AnswerQueue } from '../to-chat/answer-queue.js'
 import {
   type CallPiece,
+  callsIn,
   choiceIn,
   contentIn,
   finishReasonIn,
-  readCall,
   thoughtsIn,
   usageIn,
 } from '../to-chat/answers.js'
 import { messagesUsage, type TokenFigures } from '../usage.js'
-import { type AnswerContext, emptyMessage, estimated, FUNCTION_CALL_ID, stopOf, textIn } from './answer.js'
+import { type AnswerContext, emptyMessage, estimated, stopOf, textIn } from './answer.js'
 import { BlockWriter, type TextKind } from './block-writer.js'
 
 /** Of a refusal, which is told at the end. */
@@ -89,10 +89,7 @@ export class MessageEvents implements EventTranslation {
     if (text !== '') frames += this.text('text', text)
     const refusal = textIn(delta, 'refusal')
     if (refusal !== '') this.refuse(refusal)
-    const { tool_calls: calls, function_call: functionCall } = delta
-    if (Array.isArray(calls)) for (const call of calls) frames += this.call(readCall(call))
-    if (isRecord(functionCall))
-      frames += this.call(readCall({ index: 0, id: FUNCTION_CALL_ID, function: functionCall }))
+    for (const call of callsIn(delta)) frames += this.call(call)
     return frames
   }
 
@@ -109,7 +106,7 @@ export class MessageEvents implements EventTranslation {
   }
 
   private call(piece: CallPiece): string {
-    if (typeof piece.text === 'string') this.outputTokens += tokensOf(piece.text)
+    this.outputTokens += tokensOf(piece.text)
     // Calls of a refused turn are not handed on.
     return this.refusal === '' ? this.queue.call(piece) : ''
   }

@@ -216,6 +216,19 @@ describe('The answer of a chat upstream as a response', () => {
     ])
   })
 
+  it('has the one call of the older form of answers, once', () => {
+    const older = { function_call: { name: 'f', arguments: { a: 1 } } }
+    const item = { type: 'function_call', status: 'completed', call_id: 'call_0', name: 'f', arguments: '{"a":1}' }
+    const { status, output } = translate().answer(completion(older, 'function_call'))
+    expect([status, output]).toEqual(['completed', [{ ...item, id: expect.stringMatching(/^fc_/) }]])
+    expect(translate().answer(completion({ ...older, tool_calls: [] }, 'function_call')).output).toHaveLength(1)
+    expect(translate().answer(completion({ ...older, tool_calls: [call('a')] })).output).toMatchObject([
+      { call_id: 'a' },
+    ])
+    const text = JSON.stringify(completion(older, 'function_call')).replace('{"a":1}', '{"a":1.0}')
+    expect(translate().answer(text).output).toMatchObject([{ arguments: '{"a":1.0}' }])
+  })
+
   it('may be empty, and without figures', () => {
     const response = translate().answer(completion({ content: '' }, 'stop', { usage: null }))
     expect([response.status, response.output, response.usage]).toEqual(['completed', [], null])
@@ -228,6 +241,9 @@ describe('The answer of a chat upstream as a response', () => {
     [completion({ content: 'a' }, null)],
     [completion({ tool_calls: [{ id: 'call_1', function: { arguments: '{}' } }] })],
     [completion({ tool_calls: [null] })],
+    [completion({ tool_calls: [call('call_1', 42)] })],
+    [completion({ tool_calls: [call('call_1', ['{}'])] })],
+    [completion({ function_call: { name: 'f', arguments: 42 } })],
   ])('is the upstream’s failure where it is %j', (answer) => {
     expect(thrownBy(() => translate().answer(answer)).kind).toBe('upstream_failed')
   })

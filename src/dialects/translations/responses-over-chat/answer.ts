@@ -1,5 +1,4 @@
 import type { JsonTexts } from '../../../core/json-text.js'
-import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { TranslationTarget } from '../../translator.js'
 import type { Members } from '../members.js'
@@ -8,7 +7,7 @@ import type { OutputPart } from '../responses/output-items.js'
 import type { ReasoningWishes } from '../responses/request-draft.js'
 import { type AnswerEntry, wholeResponse } from '../responses/whole-response.js'
 import { endOfChat } from '../stop-reasons.js'
-import { contentIn, messageIn, readCall, thoughtsIn, usageIn } from '../to-chat/answers.js'
+import { type CallPiece, callsIn, contentIn, messageIn, thoughtsIn, usageIn } from '../to-chat/answers.js'
 import { sealReasoning } from './reasoning-seal.js'
 
 /** What an answer depends on beside itself. */
@@ -31,7 +30,7 @@ export function sealedThoughts(text: string, { wishes, target }: AnswerContext):
 /** A chat completion as a response; `texts` is the same with numbers as they came. Throws `upstream_failed`. */
 export function responseOfChat(answer: Members, texts: JsonTexts, context: AnswerContext): string {
   const { message, finishReason } = messageIn(answer)
-  const calls = callsIn(message, texts, context)
+  const calls = callsIn(message, texts.at('choices', 0, 'message')).map((call, index) => entryOf(call, index, context))
   const refusal = typeof message['refusal'] === 'string' ? message['refusal'] : ''
   return wholeResponse(context.envelope, {
     entries: [...reasoningIn(message, context), ...saidIn(message, refusal), ...calls],
@@ -60,15 +59,7 @@ function saidIn(message: Members, refusal: string): readonly AnswerEntry[] {
   return parts.length === 0 ? [] : [{ kind: 'message', parts }]
 }
 
-function callsIn({ tool_calls: calls }: Members, texts: JsonTexts, { envelope }: AnswerContext): AnswerEntry[] {
-  if (!Array.isArray(calls)) return []
-  const spelled = texts.at('choices', 0, 'message', 'tool_calls')
-  return calls.map((call: unknown, index) => {
-    const { isCustom, name, text, id } = readCall(call)
-    if (name === undefined) throw malformedResponse('The upstream called a tool without a name.')
-    const callId = id ?? envelope.callId(index)
-    // Some upstreams write an object where there should be its text.
-    const object = isRecord(text) ? spelled?.at(index, 'function', 'arguments')?.text.text : undefined
-    return { kind: 'call', tool: { isCustom, name, callId }, text: object ?? (typeof text === 'string' ? text : '') }
-  })
+function entryOf({ isCustom, name, text, id }: CallPiece, index: number, { envelope }: AnswerContext): AnswerEntry {
+  if (name === undefined) throw malformedResponse('The upstream called a tool without a name.')
+  return { kind: 'call', tool: { isCustom, name, callId: id ?? envelope.callId(index) }, text }
 }

@@ -252,12 +252,71 @@ describe('The events of a chat upstream as those of a response', () => {
         ['g', '{}'],
       ],
     ],
+    [
+      'with one index for all, and no ids',
+      [piece(0, '{"a":1}', { name: 'f' }), piece(0, '{"b":2}', { name: 'g' }), piece(0, '{"b":3}', { name: 'g' })],
+      [
+        ['f', '{"a":1}'],
+        ['g', '{"b":2}'],
+        ['g', '{"b":3}'],
+      ],
+    ],
+    [
+      'with neither index nor id',
+      [{ function: { name: 'f', arguments: { a: 1 } } }, { function: { name: 'g', arguments: { b: 2 } } }],
+      [
+        ['f', '{"a":1}'],
+        ['g', '{"b":2}'],
+      ],
+    ],
+    [
+      'with one index for all, ids for some, and arguments for some',
+      [begun(0, '{"a":1}'), piece(0, '{"b":2}', { name: 'g' }), piece(0, '', { name: 'f' })],
+      [
+        ['weather', '{"a":1}'],
+        ['g', '{"b":2}'],
+        ['f', '{}'],
+      ],
+    ],
+    [
+      'each with the name',
+      [
+        piece(0, '{"a":', { name: 'f' }),
+        piece(0, '1}', { name: 'f' }),
+        piece(0, ' ', { name: 'f' }),
+        piece(0, '', { name: 'f', id: 'late' }),
+      ],
+      [['f', '{"a":1} ']],
+    ],
   ])('hold whole calls whose pieces come %s', async (_name, pieces, expected) => {
     for (const chunks of [pieces.map((each) => calls(each)), [calls(...pieces)]]) {
       const events = translate().events([...chunks, end('tool_calls')])
       expect(argumentsOf(events)).toEqual(expected)
       expect(comparable(await accumulated(events))).toEqual(comparable(lastResponse(events)))
     }
+  })
+
+  it('have ids of their own for calls without, in the order of the calls', () => {
+    const nameless = (index: number, name: string): object => piece(index, '{}', { name })
+    const events = translate().events([
+      calls(nameless(0, 'a'), nameless(0, 'b'), nameless(2, 'd'), nameless(1, 'c')),
+      end('tool_calls'),
+    ])
+    const called = lastResponse(events).output.map((item) => (item.type === 'function_call' ? item : undefined))
+    expect(called.map((item) => item?.name)).toEqual(['a', 'b', 'c', 'd'])
+    expect(called.map((item) => item?.call_id.slice(-4))).toEqual(['0001', '0002', '0003', '0004'])
+  })
+
+  it('tell of the one call of the older form of chunks', async () => {
+    const events = translate().events([
+      chunk({ function_call: { name: 'f', arguments: '' } }),
+      chunk({ function_call: { arguments: '{"a":' } }),
+      chunk({ function_call: { arguments: '1}' } }),
+      end('function_call'),
+    ])
+    expect(argumentsOf(events)).toEqual([['f', '{"a":1}']])
+    expect(lastResponse(events).output).toMatchObject([{ call_id: 'call_0' }])
+    expect(comparable(await accumulated(events))).toEqual(comparable(lastResponse(events)))
   })
 
   it('tell of inputs of custom tools, and what comes between their pieces afterwards', async () => {
@@ -407,6 +466,7 @@ describe('The events of a chat upstream as those of a response', () => {
 
   it.each([
     ['a call in no known form', calls(1 as unknown as object)],
+    ['arguments that are no text', calls({ index: 0, function: { name: 'f', arguments: 42 } })],
     ['pieces that wait too long', calls(begun(0, '{'), begun(1, 'a'.repeat(256 * 1024 + 1)))],
     ['more than can be kept', chunk({ content: 'ä'.repeat(4 * 1024 * 1024 + 1) })],
   ])('fail with %s', (_name, bad) => {
