@@ -277,6 +277,13 @@ describe('Its conversation', () => {
     ])
   })
 
+  it('has a call that some clients give an output of its own, which says nothing', () => {
+    const input = [{ ...CALL, output: null }, OUTPUT]
+    expect(messagesOf(input)).toEqual(messagesOf([CALL, OUTPUT]))
+    const { sent, verdicts } = translate({ input: [{ ...CALL, output: 'hot' }, OUTPUT] })
+    expect([sent['messages'], verdicts.dropped]).toEqual([messagesOf([CALL, OUTPUT]), 'input[0].output'])
+  })
+
   it('keeps turns with equal ids of calls apart', () => {
     expect(messagesOf([CALL, OUTPUT, CALL, { ...OUTPUT, output: 'cold' }])).toEqual([
       { role: 'assistant', content: null, tool_calls: [TOOL_CALL] },

@@ -121,9 +121,7 @@ function readItem(value: unknown, path: string, reading: PartReading): Item {
   if (type === 'message') return readMessage(item, path, reading)
   if (type === 'reasoning') return readReasoning(item, path)
   judgeCaller(item, path, reading)
-  return item['output'] === undefined && !type.endsWith('_output')
-    ? readCall(item, type === 'custom_tool_call', path)
-    : readResult(item, path, reading)
+  return type.endsWith('_output') ? readResult(item, path, reading) : readCall(item, type === 'custom_tool_call', path)
 }
 
 /** Clients leave it out where the role or the id says it. */
