@@ -52,6 +52,7 @@ describe('A request for a response at a chat upstream', () => {
     [{ reasoning: { effort: 'xhigh' } }, { reasoning_effort: 'xhigh' }],
     [{ reasoning: { effort: null, summary: null, mode: 'standard', context: 'auto' } }, {}],
     [{ text: { format: { type: 'text' } } }, {}],
+    [{ text: { verbosity: 'low' } }, { verbosity: 'low' }],
     [{ text: { format: { type: 'json_object' } } }, { response_format: { type: 'json_object' } }],
     [
       {
@@ -92,7 +93,6 @@ describe('A request for a response at a chat upstream', () => {
   it('drops what would only help, and a strict caller is refused', () => {
     const cases: readonly [object, string][] = [
       [{ store: true }, 'store'],
-      [{ text: { verbosity: 'low' } }, 'text.verbosity'],
       [{ reasoning: { summary: 'auto' } }, 'reasoning.summary'],
       [{ reasoning: { generate_summary: 'auto' } }, 'reasoning.generate_summary'],
       [{ reasoning: { context: 'all_turns' } }, 'reasoning.context'],

@@ -31,6 +31,7 @@ const text: Handler = (value, draft) => {
   for (const [name, member] of Object.entries(objectAt(value, 'text'))) {
     if (member == null) continue
     if (name === 'format') setFormat(objectAt(member, 'text.format'), draft)
+    else if (name === 'verbosity') draft.set('verbosity', member, 'text.verbosity')
     else draft.verdicts.drop(`text.${name}`)
   }
 }
