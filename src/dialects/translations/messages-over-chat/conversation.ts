@@ -1,7 +1,7 @@
 import { quoted } from '../../../core/errors.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import { listAt, type Members, objectAt, textAt, wrongShape } from '../members.js'
-import { breakpoint, type ChatMessage, type ChatPart, partsOf, refuseBlock } from './parts.js'
+import { breakpoint, type ChatMessage, type ChatPart, dropBreakpoint, partsOf, refuseBlock } from './parts.js'
 import { type MemberTable, type RequestDraft } from './request-draft.js'
 import { ToolResults } from './tool-results.js'
 
@@ -248,7 +248,7 @@ class AssistantTurn {
     if (part === undefined) return
     const { text, prompt_cache_breakpoint: mark } = part
     this.text += text ?? ''
-    this.mark = mark
+    this.mark = mark ?? this.mark
   }
 
   private addCall(block: Members, path: string, messageIndex: number, blockIndex: number): void {
@@ -258,7 +258,7 @@ class AssistantTurn {
     if (isRecord(caller) && caller['type'] !== 'direct') {
       draft.verdicts.refuse(`${path}.caller`, 'Only calls of the model itself can be gone on with.')
     }
-    breakpoint(block, path, draft)
+    dropBreakpoint(block, path, draft)
     const id = textAt(block['id'], `${path}.id`)
     if (this.callIds.has(id)) {
       draft.verdicts.refuse(`${path}.id`, `The tool_use id ${quoted(id)} stands twice in one turn.`)

@@ -1,4 +1,4 @@
-import { listAt, type Members, objectAt, optionalTextAt, textAt, wrongShape } from '../members.js'
+import { isAbsent, listAt, type Members, objectAt, optionalTextAt, textAt, wrongShape } from '../members.js'
 import { type MemberTable, type RequestDraft } from './request-draft.js'
 
 /** A content part of a chat message. */
@@ -71,12 +71,21 @@ export function refuseBlock(type: string, path: string, draft: RequestDraft): ne
   draft.verdicts.refuse(`${path}.type`, known ?? 'A block of this type has no place here.')
 }
 
-/** What marks the end of a cached prefix, where the upstream takes such marks; how long it lives is not the caller's choice there. */
-export function breakpoint(members: Members, path: string, draft: RequestDraft): object {
-  if (members['cache_control'] === null || members['cache_control'] === undefined) return {}
-  const inner = path === '' ? 'cache_control' : `${path}.cache_control`
-  draft.judge(objectAt(members['cache_control'], inner), inner, CACHE_CONTROL)
-  return draft.facts.promptCacheBreakpoints ? { prompt_cache_breakpoint: { mode: 'explicit' } } : {}
+/** Whether a cached prefix is to end here, at an upstream that takes marks; how long it lives is not the caller's choice there. */
+function isCacheEnd({ cache_control: control }: Members, path: string, draft: RequestDraft): boolean {
+  if (isAbsent(control)) return false
+  const controlPath = path === '' ? 'cache_control' : `${path}.cache_control`
+  draft.judge(objectAt(control, controlPath), controlPath, CACHE_CONTROL)
+  return draft.facts.promptCacheBreakpoints
+}
+
+/** Members of a part at which a cached prefix ends. */
+export const breakpoint = (members: Members, path: string, draft: RequestDraft): object =>
+  isCacheEnd(members, path, draft) ? { prompt_cache_breakpoint: { mode: 'explicit' } } : {}
+
+/** For tools and calls: chat has marks in parts alone. */
+export function dropBreakpoint(members: Members, path: string, draft: RequestDraft): void {
+  if (isCacheEnd(members, path, draft)) draft.verdicts.drop(`${path}.cache_control`)
 }
 
 const textPart = (text: string): ChatPart => ({ type: 'text', text })

@@ -577,6 +577,22 @@ describe('The conversation', () => {
     expect(translate(fields).text).not.toContain('prompt_cache_breakpoint')
   })
 
+  it('keeps the mark of what an assistant said before it went on without one', () => {
+    const cached = text('Well', { cache_control: EPHEMERAL })
+    const messages = [user(text('Hi')), assistant(cached, text(', then')), user(text('Go on'))]
+    expect(messagesOf({ messages }, { promptCacheBreakpoints: true })[1]).toEqual(assistant(text('Well, then', MARK)))
+  })
+
+  it('has no place for marks of tools and calls, and says so where other marks are taken', () => {
+    const fields = {
+      tools: [tool({ cache_control: EPHEMERAL })],
+      messages: [assistant(call('c', { cache_control: EPHEMERAL })), user(result('c'))],
+    }
+    const { dropped } = translate(fields, { promptCacheBreakpoints: true })
+    expect(dropped?.split(',').toSorted()).toEqual(['messages[0].content[0].cache_control', 'tools[0].cache_control'])
+    expect(translate(fields, {}, true).text).not.toContain('cache')
+  })
+
   it.each([
     [{ role: 'user', content: 'Hi' }, user(text('Hi', MARK))],
     [user(text('A'), text('B')), user(text('A'), text('B', MARK))],

@@ -2,7 +2,7 @@ import { GatewayError, quoted } from '../../../core/errors.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import { listAt, type Members, objectAt, optionalTextAt, textAt, wrongShape } from '../members.js'
 import { objectSchema } from '../tool-forms.js'
-import { breakpoint } from './parts.js'
+import { dropBreakpoint } from './parts.js'
 import { type MemberTable, type RequestDraft } from './request-draft.js'
 
 /** The members of a tool. */
@@ -29,7 +29,7 @@ function functionOf(tool: Members, index: number, draft: RequestDraft): object {
   const path = `tools[${index}]`
   refuseTool(tool, path, draft)
   draft.judge(tool, path, TOOL_MEMBERS)
-  breakpoint(tool, path, draft)
+  dropBreakpoint(tool, path, draft)
   const schema = objectAt(tool['input_schema'], `${path}.input_schema`)
   const name = textAt(tool['name'], `${path}.name`)
   const shortName = draft.toolNames.shortened(name)

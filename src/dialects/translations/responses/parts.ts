@@ -1,6 +1,6 @@
 import type { ModelFacts } from '../../model-facts.js'
 import type { Verdicts } from '../../verdicts.js'
-import { dropUnknown, listAt, type Members, missingAt, objectAt, optionalTextAt, textAt } from '../members.js'
+import { dropUnknown, isAbsent, listAt, type Members, missingAt, objectAt, optionalTextAt, textAt } from '../members.js'
 
 interface PartPlace {
   /** As the caller writes it. */
@@ -108,5 +108,6 @@ function readPart(value: unknown, path: string, speaker: Speaker, reading: PartR
     return reading.verdicts.refuse(`${path}.type`, `Send one of ${[...TYPES[speaker]].join(', ')} here.`)
   }
   dropUnknown(part, known, path, reading.verdicts)
-  return reader(part, { path, isBreakpoint: part['prompt_cache_breakpoint'] != null }, reading)
+  const isBreakpoint = known.has('prompt_cache_breakpoint') && !isAbsent(part['prompt_cache_breakpoint'])
+  return reader(part, { path, isBreakpoint }, reading)
 }
