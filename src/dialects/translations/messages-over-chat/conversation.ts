@@ -1,7 +1,8 @@
 import { quoted } from '../../../core/errors.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import { listAt, type Members, objectAt, textAt, wrongShape } from '../members.js'
-import { breakpoint, type ChatMessage, type ChatPart, dropBreakpoint, partsOf, refuseBlock } from './parts.js'
+import { type ChatMessage, type ChatPart, textPart } from '../to-chat/tool-messages.js'
+import { breakpoint, dropBreakpoint, partsOf, refuseBlock } from './parts.js'
 import { type MemberTable, type RequestDraft } from './request-draft.js'
 import { ToolResults } from './tool-results.js'
 
@@ -118,7 +119,7 @@ class Conversation {
 
   private systemParts(system: unknown): ChatPart[] {
     if (system === undefined || system === null || system === '') return []
-    if (typeof system === 'string') return [{ type: 'text', text: system }]
+    if (typeof system === 'string') return [textPart(system)]
     return listAt(system, 'system').flatMap((block, index) => partsOf(block, `system[${index}]`, this.draft, ['text']))
   }
 
@@ -133,7 +134,7 @@ class Conversation {
       return
     }
     this.draft.verdicts.approximate(`${path}.role`)
-    this.instructions.push(...(typeof content === 'string' ? [{ type: 'text', text: content }] : content))
+    this.instructions.push(...(typeof content === 'string' ? [textPart(content)] : content))
   }
 
   private contentOf(entry: Entry, allowed?: readonly ['text']): string | ChatPart[] {

@@ -1,10 +1,6 @@
 import { isAbsent, listAt, type Members, objectAt, optionalTextAt, textAt, wrongShape } from '../members.js'
+import { type ChatPart, textPart } from '../to-chat/tool-messages.js'
 import { type MemberTable, type RequestDraft } from './request-draft.js'
-
-/** A content part of a chat message. */
-export type ChatPart = Record<string, unknown> & { readonly type: string; text?: string }
-
-export type ChatMessage = Record<string, unknown> & { readonly role: string; content?: unknown }
 
 type Judge = (block: Members, path: string, draft: RequestDraft) => ChatPart[]
 
@@ -87,8 +83,6 @@ export const breakpoint = (members: Members, path: string, draft: RequestDraft):
 export function dropBreakpoint(members: Members, path: string, draft: RequestDraft): void {
   if (isCacheEnd(members, path, draft)) draft.verdicts.drop(`${path}.cache_control`)
 }
-
-const textPart = (text: string): ChatPart => ({ type: 'text', text })
 
 function textParts(block: Members, path: string, draft: RequestDraft): ChatPart[] {
   const { citations } = block

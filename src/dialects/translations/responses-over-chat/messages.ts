@@ -13,9 +13,8 @@ import {
 } from '../responses/conversation.js'
 import type { FilePart, ImagePart, Part, TextPart } from '../responses/parts.js'
 import type { RequestDraft } from '../responses/request-draft.js'
+import { type ChatMessage, type ChatPart, textPart, toolMessage, toolParts } from '../to-chat/tool-messages.js'
 import { openReasoning } from './reasoning-seal.js'
-
-type ChatMessage = Record<string, unknown>
 
 /** The conversation as chat writes it. */
 export function chatMessages(turns: readonly Turn[], draft: RequestDraft): readonly ChatMessage[] {
@@ -74,7 +73,7 @@ class ChatMessages {
     this.pushAssistant(message, this.current.has(turn) && hasCalls(turn) ? this.thoughts(turn.entries) : {})
   }
 
-  private pushAssistant({ path, parts, calls }: AssistantMessage, thoughts: ChatMessage = {}): void {
+  private pushAssistant({ path, parts, calls }: AssistantMessage, thoughts: object = {}): void {
     const place = `messages.${this.all.length}`
     calls.forEach((call, index) => {
       this.draft.paths.set(`${place}.tool_calls.${index}`, call.path)
@@ -85,7 +84,7 @@ class ChatMessages {
   }
 
   /** Upstreams that show what they think want it back while they call tools. */
-  private thoughts(entries: readonly Entry[]): ChatMessage {
+  private thoughts(entries: readonly Entry[]): object {
     const { reasoningField } = this.draft.facts
     if (reasoningField === undefined) return {}
     const text = entries
@@ -97,24 +96,17 @@ class ChatMessages {
 
   /** All results of a turn, then what in them a tool message cannot hold. */
   private addResults(results: readonly Result[]): void {
-    const shown: object[] = []
-    for (const result of results) {
-      const message = this.toolMessage(result, shown)
-      this.push(message, result.path)
+    const all: ChatPart[] = []
+    for (const { path, callId, parts } of results) {
+      const { texts, attachments } = toolParts(
+        callId,
+        parts.map((part) => this.part(part)),
+      )
+      if (attachments.length > 0) this.draft.verdicts.approximate(`${path}.output`)
+      this.push(toolMessage(callId, texts), path)
+      all.push(...attachments)
     }
-    if (shown.length > 0) this.push({ role: 'user', content: shown }, results[0]?.path ?? 'input')
-  }
-
-  private toolMessage({ path, callId, parts }: Result, shown: object[]): ChatMessage {
-    let count = 0
-    const texts = parts.map((part) => {
-      if (part.kind === 'text' || part.kind === 'refusal') return part.text
-      const title = `${part.kind === 'image' ? 'picture' : 'file'} ${++count}`
-      shown.push({ type: 'text', text: `The ${title} of the result of ${callId}:` }, this.part(part))
-      return `[${title} of this result follows]`
-    })
-    if (texts.length > 1 || count > 0) this.draft.verdicts.approximate(`${path}.output`)
-    return { role: 'tool', tool_call_id: callId, content: texts.join('\n') }
+    if (all.length > 0) this.push({ role: 'user', content: all }, results[0]?.path ?? 'input')
   }
 
   /** A string where that is enough: there are upstreams that take nothing else. */
@@ -128,11 +120,11 @@ class ChatMessages {
     })
   }
 
-  private part(part: Part): object {
+  private part(part: Part): ChatPart {
     const mark = this.isMarked(part) ? { prompt_cache_breakpoint: { mode: 'explicit' } } : {}
     if (part.kind === 'image') return { type: 'image_url', image_url: this.imageUrl(part), ...mark }
     if (part.kind === 'file') return { type: 'file', file: this.file(part), ...mark }
-    return { type: 'text', text: part.text, ...mark }
+    return { ...textPart(part.text), ...mark }
   }
 
   private isMarked(part: Part): boolean {

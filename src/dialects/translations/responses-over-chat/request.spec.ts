@@ -15,6 +15,7 @@ const HELLO = { model: 'asked', input: 'Hello' }
 const messagesOf = (input: unknown, setting?: TranslationSetting): unknown =>
   translate({ input }, setting).sent['messages']
 const user = (content: unknown): object => ({ role: 'user', content })
+const text = (words: string): object => ({ type: 'text', text: words })
 
 const WEATHER = { type: 'function', name: 'weather', parameters: { type: 'object', properties: {} } }
 const CALL = { type: 'function_call', id: 'fc_1', call_id: 'call_1', name: 'weather', arguments: '{"a":1.0}' }
@@ -326,15 +327,30 @@ describe('Its conversation', () => {
       {
         role: 'tool',
         tool_call_id: 'call_1',
-        content: 'seen\n[picture 1 of this result follows]\n[file 2 of this result follows]',
+        content: [text('seen'), text('picture 1 of this result follows'), text('file 1 of this result follows')],
       },
       { role: 'tool', tool_call_id: 'call_2', content: 'warm' },
       user([
-        { type: 'text', text: 'The picture 1 of the result of call_1:' },
+        text('picture 1 of the result of call_1:'),
         { type: 'image_url', image_url: { url: PICTURE.image_url, detail: 'auto' } },
-        { type: 'text', text: 'The file 2 of the result of call_1:' },
+        text('file 1 of the result of call_1:'),
         { type: 'file', file: { filename: 'a.pdf', file_data: FILE.file_data } },
       ]),
+    ])
+  })
+
+  it('has several texts of a result as they are, with their marks, and loses nothing by it', () => {
+    const marked = { type: 'input_text', text: 'b', prompt_cache_breakpoint: { mode: 'explicit' } }
+    const input = [CALL, { ...OUTPUT, output: [{ type: 'input_text', text: 'a' }, marked] }]
+    const { sent, verdicts } = translate({ input })
+    const result = { role: 'tool', tool_call_id: 'call_1', content: [text('a'), text('b')] }
+    expect([sent['messages'], verdicts.approximated]).toEqual([
+      [{ role: 'assistant', content: null, tool_calls: [TOOL_CALL] }, result],
+      undefined,
+    ])
+    expect(messagesOf(input, { facts: { promptCacheBreakpoints: true } })).toMatchObject([
+      { role: 'assistant' },
+      { content: [text('a'), { ...text('b'), prompt_cache_breakpoint: { mode: 'explicit' } }] },
     ])
   })
 
