@@ -1,8 +1,8 @@
 import { ProviderResponse } from '../core/byte-stream.js'
 import { JsonBody } from '../core/json-body.js'
 import { jsonTextOf } from '../core/json-text.js'
+import { estimateInputTokens, type MessagesFields } from '../dialects/anthropic-messages.js'
 import { keepingTranslated } from '../dialects/kept-answers.js'
-import type { MessagesFields } from '../dialects/messages-wire.js'
 import {
   estimateResponseInput,
   type ResponsesCall,
@@ -12,7 +12,6 @@ import {
 import type { ChatFields } from '../dialects/openai-wire.js'
 import { chatOverMessages } from '../dialects/translations/chat-over-messages/chat-over-messages.js'
 import { countedByResponses } from '../dialects/translations/messages-over-chat/counted-request.js'
-import { estimateInputTokens } from '../dialects/translations/messages-over-chat/estimate.js'
 import { messagesOverChat } from '../dialects/translations/messages-over-chat/messages-over-chat.js'
 import { responsesOverChat } from '../dialects/translations/responses-over-chat/responses-over-chat.js'
 import { responsesOverMessages } from '../dialects/translations/responses-over-messages/responses-over-messages.js'
@@ -123,7 +122,7 @@ export class MessagesOverChat implements MessagesProvider {
     const verdicts = verdictsOf({ client: 'messages', upstream: 'chat' }, context)
     const { responses } = this
     if (responses === undefined || context.options['countBy'] !== 'responses')
-      return counted({ input_tokens: estimateInputTokens(body.fields) }, true)
+      return counted({ input_tokens: estimateInputTokens(body.fields, false) }, true)
     const translation = countedByResponses(messagesOverChat(body, targetOf(this.setting, context), verdicts))
     return await answered(translation, context, (request) => responses.countInputTokens({ body: request }, context))
   }

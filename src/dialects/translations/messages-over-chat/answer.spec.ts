@@ -2,11 +2,10 @@ import { describe, expect, it } from '@jest/globals'
 import { GatewayError } from '../../../core/errors.js'
 import { JsonBody } from '../../../core/json-body.js'
 import { JsonTexts } from '../../../core/json-text.js'
-import type { MessagesFields } from '../../messages-wire.js'
+import { estimateInputTokens, type MessagesFields } from '../../anthropic-messages.js'
 import { factsOf } from '../../model-facts.js'
 import { Verdicts } from '../../verdicts.js'
 import { OwnerSeals } from '../seals.js'
-import { estimateInputTokens } from './estimate.js'
 import { messagesOverChat } from './messages-over-chat.js'
 
 type Members = Record<string, unknown>
@@ -180,7 +179,7 @@ describe('A whole answer of a chat upstream', () => {
   it('without usage has estimates', () => {
     const message = { content: 'x'.repeat(40), reasoning: 'y'.repeat(8), tool_calls: [call('a', '{"x":1} ')] }
     expect(messageFor(answer(message, 'stop', { usage: null }))['usage']).toMatchObject({
-      input_tokens: estimateInputTokens(FIELDS),
+      input_tokens: estimateInputTokens(FIELDS, false),
       output_tokens: 14,
     })
   })
@@ -225,46 +224,4 @@ describe('A whole answer of a chat upstream', () => {
     expect(() => textFor(broken)).toThrow(GatewayError)
     expect(() => textFor(broken)).toThrow(failure)
   })
-})
-
-describe('The estimate of the tokens of a prompt', () => {
-  const words = (tokens: number): string => 'word'.repeat(tokens)
-  const prompt = (...content: Members[]): Members => ({ messages: [{ role: 'user', content }] })
-  const more = (fields: Members): number =>
-    estimateInputTokens({ messages: [{ role: 'user', content: [] }], ...fields }) - estimateInputTokens(prompt())
-
-  it('counts system, messages, tools and media', () => {
-    const tool = { name: 'look', input_schema: { type: 'object' } }
-    expect(more({ system: words(10) })).toBe(10)
-    expect(more({ system: [{ type: 'text', text: words(10) }] })).toBe(10)
-    expect(more({ tools: [tool] })).toBe(Math.ceil(JSON.stringify([tool]).length / 4))
-    expect(more(prompt({ type: 'text', text: words(7), cache_control: { type: 'ephemeral' } }))).toBe(7)
-    expect(more({ messages: [{ role: 'user', content: words(7) }] })).toBe(7)
-    expect(
-      more(prompt({ type: 'tool_result', tool_use_id: 'abcdefgh', content: [{ type: 'text', text: words(7) }] })),
-    ).toBe(7)
-    expect(more(prompt({ type: 'tool_use', id: 'abcdefgh', name: 'look', input: { x: 1 } }))).toBe(3)
-    expect(more(prompt({ type: 'document', title: words(2), source: { type: 'text', data: words(9) } }))).toBe(11)
-  })
-
-  it('counts an image and a file as media, not by their characters', () => {
-    const data = 'A'.repeat(8000)
-    expect(more(prompt({ type: 'image', source: { type: 'base64', media_type: 'image/png', data } }))).toBe(1000)
-    expect(more(prompt({ type: 'image', source: { type: 'url', url: 'https://a.test/b.png' } }))).toBe(1000)
-    expect(more(prompt({ type: 'tool_result', content: [{ type: 'image', source: { type: 'base64', data } }] }))).toBe(
-      1000,
-    )
-  })
-
-  it('counts nothing of what is left out of the conversation', () => {
-    expect(more(prompt({ type: 'thinking', thinking: words(50), signature: words(50) }))).toBe(0)
-    expect(more(prompt({ type: 'redacted_thinking', data: words(50) }))).toBe(0)
-  })
-
-  it.each([[{}], [{ messages: 1, system: 2, tools: 'x' }], [{ messages: [null, 1, { content: null }] }]])(
-    'takes any shape: %j',
-    (fields) => {
-      expect(estimateInputTokens(fields)).toBeGreaterThan(0)
-    },
-  )
 })

@@ -3,13 +3,12 @@ import { MessageStream } from '@anthropic-ai/sdk/lib/MessageStream.js'
 import { GatewayError } from '../../../core/errors.js'
 import { JsonBody } from '../../../core/json-body.js'
 import { JsonTexts } from '../../../core/json-text.js'
-import type { MessagesFields } from '../../messages-wire.js'
+import { estimateInputTokens, type MessagesFields } from '../../anthropic-messages.js'
 import { factsOf } from '../../model-facts.js'
 import type { ChatFields } from '../../openai-wire.js'
 import type { Translation } from '../../translator.js'
 import { Verdicts } from '../../verdicts.js'
 import { OwnerSeals } from '../seals.js'
-import { estimateInputTokens } from './estimate.js'
 import { messagesOverChat } from './messages-over-chat.js'
 
 type Members = Record<string, unknown>
@@ -125,7 +124,7 @@ describe('A stream of chat chunks', () => {
           container: null,
           diagnostics: null,
           usage: {
-            input_tokens: estimateInputTokens(FIELDS),
+            input_tokens: estimateInputTokens(FIELDS, false),
             cache_creation_input_tokens: 0,
             cache_read_input_tokens: 0,
             cache_creation: null,

@@ -1,11 +1,10 @@
 import { JsonBody } from '../../../core/json-body.js'
 import { jsonTextOf, JsonTexts } from '../../../core/json-text.js'
-import type { MessagesFields } from '../../messages-wire.js'
+import { estimateInputTokens, type MessagesFields } from '../../anthropic-messages.js'
 import type { ChatFields } from '../../openai-wire.js'
 import type { Translator } from '../../translator.js'
 import { withCallersPath } from '../caller-paths.js'
 import { type AnswerContext, messageTextOf } from './answer.js'
-import { estimateInputTokens } from './estimate.js'
 import { MessageEvents } from './events.js'
 import { RequestDraft } from './request-draft.js'
 import { translateFields } from './request.js'
@@ -21,7 +20,7 @@ export const messagesOverChat: Translator<MessagesFields, ChatFields> = (body, t
     seals: target.seals,
     unknownWords: target.unknownWords,
     toolNames: draft.toolNames,
-    inputTokens: () => estimateInputTokens(body.fields),
+    inputTokens: () => estimateInputTokens(body.fields, false),
   }
   return {
     request: JsonBody.written(jsonTextOf(fields), fields),

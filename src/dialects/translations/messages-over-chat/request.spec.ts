@@ -3,7 +3,7 @@ import { judgeChatRequest } from '@multi-model-gateway/sandbox/p1/chat-request.j
 import { GatewayError } from '../../../core/errors.js'
 import { JsonBody } from '../../../core/json-body.js'
 import { JsonTexts } from '../../../core/json-text.js'
-import type { MessagesFields } from '../../messages-wire.js'
+import type { MessagesFields } from '../../anthropic-messages.js'
 import { factsOf, type ModelFacts } from '../../model-facts.js'
 import type { Translation } from '../../translator.js'
 import type { ChatFields } from '../../openai-wire.js'

@@ -3,7 +3,7 @@ import { judgeChatRequest } from '@multi-model-gateway/sandbox/p1/chat-request.j
 import fc from 'fast-check'
 import { JsonBody } from '../../../core/json-body.js'
 import { JsonText, jsonTextOf } from '../../../core/json-text.js'
-import type { MessagesFields } from '../../messages-wire.js'
+import type { MessagesFields } from '../../anthropic-messages.js'
 import { factsOf } from '../../model-facts.js'
 import type { ChatFields } from '../../openai-wire.js'
 import { Verdicts } from '../../verdicts.js'

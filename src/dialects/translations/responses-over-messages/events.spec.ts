@@ -11,7 +11,7 @@ import {
   type TranslationSetting,
 } from '../../../../test/support/responses-translation.js'
 import { GatewayError } from '../../../core/errors.js'
-import type { MessagesFields } from '../../messages-wire.js'
+import type { MessagesFields } from '../../anthropic-messages.js'
 import { responsesOverMessages } from './responses-over-messages.js'
 
 const PATCH = { type: 'custom', name: 'patch' }

@@ -5,7 +5,7 @@ import {
   thrownBy,
   type TranslationSetting,
 } from '../../../../test/support/responses-translation.js'
-import type { MessagesFields } from '../../messages-wire.js'
+import type { MessagesFields } from '../../anthropic-messages.js'
 import { responsesOverMessages } from './responses-over-messages.js'
 
 const HELLO = { model: 'asked', input: 'Hello', max_output_tokens: 20_000 }
