@@ -364,12 +364,19 @@ describe('A stream of chat chunks', () => {
     expect(JSON.parse(expected ?? '{}')).toEqual(use?.input)
   })
 
-  it('holds 256 KiB at most of an input that is no object', () => {
-    const events = translation().events()
-    events.event(calls(piece(0, '[', head(0))))
+  it('holds 256 KiB at most of an input that is no object, of which the request is told', () => {
+    let held = 0
+    const events = translation({ add: (bytes) => void (held += bytes) }).events()
     const half = 'x'.repeat(128 * 1024)
-    events.event(calls(piece(0, half)))
-    expect(failure(() => events.event(calls(piece(0, half)))).kind).toBe('upstream_failed')
+    // Each has its own limit, and a call may have a longer input that is an object.
+    events.event(calls(piece(0, `{"a":"${half}`, head(0))))
+    events.event(calls(piece(0, `${half}${half}"}`)))
+    expect(held).toBe(0)
+    events.event(calls(piece(1, '[', head(1))))
+    const before = held
+    events.event(calls(piece(1, half)))
+    expect(held - before).toBe(half.length)
+    expect(failure(() => events.event(calls(piece(1, half)))).kind).toBe('upstream_failed')
   })
 
   it('goes on where the finish reason is empty', () => {
@@ -417,6 +424,14 @@ describe('A stream of chat chunks', () => {
   ])('that finished with %s stops for its reason', (finishReason, chunks, expected) => {
     const events = play(...chunks, delta({}, finishReason))
     expect(events.at(-2)).toMatchObject({ type: 'message_delta', delta: { stop_reason: expected } })
+  })
+
+  it('holds 256 KiB at most of a refusal, of which the request is told', () => {
+    let held = 0
+    const events = translation({ add: (bytes) => void (held += bytes) }).events()
+    events.event(delta({ refusal: 'x'.repeat(256 * 1024) }))
+    expect(held).toBe(256 * 1024)
+    expect(failure(() => events.event(delta({ refusal: 'x' }))).kind).toBe('upstream_failed')
   })
 
   it('that is a refusal explains it at its end and hands no further calls on', () => {

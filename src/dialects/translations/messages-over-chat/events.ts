@@ -3,6 +3,7 @@ import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { EventTranslation, TranslationTarget } from '../../translator.js'
 import type { Members } from '../members.js'
+import { HeldText } from '../held-text.js'
 import { endOfChat, isRefusal } from '../stop-reasons.js'
 import { AnswerQueue } from '../to-chat/answer-queue.js'
 import {
@@ -37,7 +38,7 @@ export class MessageEvents implements EventTranslation {
   private readonly queue: AnswerQueue<TextKind>
   private isStarted = false
   private finishReason: string | undefined
-  private refusal = ''
+  private readonly refusal: HeldText
   private usage: TokenFigures | undefined
   /** Estimated, for an upstream that tells none. */
   private outputTokens = 0
@@ -46,7 +47,8 @@ export class MessageEvents implements EventTranslation {
     private readonly context: AnswerContext,
     memory: TranslationTarget['memory'],
   ) {
-    this.blocks = new BlockWriter(context)
+    this.blocks = new BlockWriter(context, memory)
+    this.refusal = new HeldText(MAXIMUM_REFUSAL_CHARACTERS, 'The upstream refused at too great length.', memory)
     this.queue = new AnswerQueue(this.blocks, memory)
   }
 
@@ -67,10 +69,10 @@ export class MessageEvents implements EventTranslation {
     }
     const end = endOfChat(
       this.finishReason,
-      { hasCalls: this.queue.hasCalls, hasRefusal: this.refusal !== '' },
+      { hasCalls: this.queue.hasCalls, hasRefusal: !this.refusal.isEmpty },
       this.context.unknownWords,
     )
-    const delta = { ...stopOf(end, this.refusal), container: null }
+    const delta = { ...stopOf(end, this.refusal.take()), container: null }
     return this.rest() + frameOf({ type: 'message_delta', delta, usage: this.totals() }) + STOP_FRAME
   }
 
@@ -99,16 +101,14 @@ export class MessageEvents implements EventTranslation {
   }
 
   private refuse(text: string): void {
-    this.refusal += text
-    if (this.refusal.length > MAXIMUM_REFUSAL_CHARACTERS)
-      throw malformedResponse('The upstream refused at too great length.')
+    this.refusal.add(text)
     this.queue.dropWaitingCalls()
   }
 
   private call(piece: CallPiece): string {
     this.outputTokens += tokensOf(piece.text)
     // Calls of a refused turn are not handed on.
-    return this.refusal === '' ? this.queue.call(piece) : ''
+    return this.refusal.isEmpty ? this.queue.call(piece) : ''
   }
 
   private finish(reason: string): string {
