@@ -1,6 +1,7 @@
 import type { ModelFields } from '../core/json-body.js'
 import { mediaTokensIn, tokensOf } from '../core/token-counter.js'
 import { isRecord } from '../core/validation-rules.js'
+import type { SseDialect } from '../upstream/sse-relay.js'
 
 /** The fields of a messages request that the gateway reads; all others are relayed unread. */
 export interface MessagesFields extends ModelFields {
@@ -8,6 +9,9 @@ export interface MessagesFields extends ModelFields {
   readonly max_tokens?: number | null
   readonly stream?: boolean | null
 }
+
+/** Streamed messages: named events, LF, no `[DONE]`. */
+export const MESSAGES_EVENTS: SseDialect = { completionMarks: ['event: message_stop'], errorMark: 'event: error' }
 
 /** What stands around each message. */
 const TOKENS_PER_MESSAGE = 4

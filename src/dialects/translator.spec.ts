@@ -4,6 +4,7 @@ import { GatewayError } from '../core/errors.js'
 import { JsonBody, type ModelFields } from '../core/json-body.js'
 import { jsonTextOf } from '../core/json-text.js'
 import { RelayedUsage } from '../core/usage.js'
+import { SseRelay } from '../upstream/sse-relay.js'
 import { factsOf } from './model-facts.js'
 import { OwnerSeals } from './translations/seals.js'
 import {
@@ -109,7 +110,7 @@ const whole = (text: string): Promise<ProviderResponse> =>
     Promise.resolve(new ProviderResponse(200, { 'content-type': 'application/json' }, Buffer.from(text), usage)),
   )
 
-async function stream(source: PlayedSource): Promise<{ response: ProviderResponse; received: Received }> {
+async function stream(source: ByteSource): Promise<{ response: ProviderResponse; received: Received }> {
   const response = await sent(() => Promise.resolve(new ProviderResponse(200, EVENTS, source, usage, 'frame')))
   const received = new Received()
   if (Buffer.isBuffer(response.body)) throw new Error('no stream')
@@ -205,7 +206,8 @@ describe('A translated stream', () => {
       for (const piece of pieces) chunk(sink, piece)
       sink.end()
     })
-    const { response, received } = await stream(source)
+    const relay = new SseRelay(source, { completionMarks: ['"TWO"'], errorMark: 'event: error' })
+    const { response, received } = await stream(relay)
     expect(received.text).toBe('data: {"said":"ONE"}\n\n: keep-alive\n\ndata: {"said":"TWO"}\n\ndata: [DONE]\n\n')
     expect(received.outcome).toBe('ended')
     expect(response.usage).toBe(usage)

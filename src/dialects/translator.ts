@@ -3,7 +3,7 @@ import { GatewayError, type GatewayErrorDetails } from '../core/errors.js'
 import type { JsonBody } from '../core/json-body.js'
 import { JsonTexts } from '../core/json-text.js'
 import type { MemoryLease } from '../core/quota.js'
-import { dataOf, FrameAssembler, framesOf, jsonOf } from '../core/sse.js'
+import { dataOf, framesOf, jsonOf } from '../core/sse.js'
 import { isRecord } from '../core/validation-rules.js'
 import { eventResponse, malformedResponse } from '../upstream/upstream-response.js'
 import type { ModelFacts } from './model-facts.js'
@@ -102,7 +102,7 @@ const MAXIMUM_RESPONSE_BYTES = 16 * 1024 * 1024
 
 /**
  * Sends a translated request and translates the response. `send` returns the upstream's response in its own dialect, checked
- * for completeness by the relay of that dialect; its usage is kept.
+ * for completeness by the relay of that dialect, which delivers a stream in whole frames; its usage is kept.
  */
 export async function translated<UpstreamFields extends object>(
   translation: Translation<UpstreamFields>,
@@ -202,10 +202,9 @@ const failedWith =
 
 const tooLarge = (): GatewayError => malformedResponse('The upstream answered with more than can be translated.')
 
-/** An event stream in another dialect, frame by frame; comments, such as keep-alive, pass as they are. */
+/** An event stream in another dialect, of a source of whole frames; comments, such as keep-alive, pass as they are. */
 class TranslatedEvents implements ByteSource, ByteSink {
   private sink!: ByteSink
-  private readonly frames = new FrameAssembler()
   private isOver = false
 
   constructor(
@@ -232,9 +231,8 @@ class TranslatedEvents implements ByteSource, ByteSink {
     this.source.cancel()
   }
 
-  data(chunk: Buffer): void {
-    const frames = this.isOver ? undefined : this.frames.add(chunk)
-    if (frames !== undefined) this.forward(framesOf(frames), (frame) => this.framesFor(frame))
+  data(frames: Buffer): void {
+    if (!this.isOver) this.forward(framesOf(frames), (frame) => this.framesFor(frame))
   }
 
   end(): void {

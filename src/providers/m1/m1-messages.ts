@@ -7,9 +7,9 @@ import { framesOf, jsonOf } from '../../core/sse.js'
 import { DeltaCounter } from '../../core/token-counter.js'
 import { RelayedUsage, reportedUsage } from '../../core/usage.js'
 import { isRecord } from '../../core/validation-rules.js'
-import { contentTokens, estimateInputTokens } from '../../dialects/anthropic-messages.js'
+import { contentTokens, estimateInputTokens, MESSAGES_EVENTS } from '../../dialects/anthropic-messages.js'
 import { withoutOwnThinking } from '../../dialects/translations/own-marks.js'
-import type { FrameCounter, SseDialect } from '../../upstream/sse-relay.js'
+import type { FrameCounter } from '../../upstream/sse-relay.js'
 import type { UpstreamResponse } from '../../upstream/exchange.js'
 import { UpstreamClient } from '../../upstream/upstream-client.js'
 import { parseUpstreamError, type UpstreamErrorBody } from '../../upstream/upstream-error.js'
@@ -135,9 +135,6 @@ const DEFAULT_VERSION = '2023-06-01'
 
 /** The organisation id stays inside. */
 const RESPONSE_HEADERS = new HeaderAllowList('anthropic-ratelimit-*', 'anthropic-priority-*')
-
-/** Named events, LF, no `[DONE]`. */
-const MESSAGES_EVENTS: SseDialect = { completionMarks: ['event: message_stop'], errorMark: 'event: error' }
 
 /** The messages-style family: bytes in, bytes out. */
 @Injectable()
