@@ -3,7 +3,7 @@ import { jsonTextOf, type JsonTexts } from '../../../core/json-text.js'
 import { tokensOf } from '../../../core/token-counter.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { Seals, UnknownWords } from '../../translator.js'
-import type { Members } from '../members.js'
+import { isAbsent, type Members } from '../members.js'
 import { type AnswerEnd, endOfChat, MESSAGES_STOP } from '../stop-reasons.js'
 import { inputOfArguments } from '../tool-forms.js'
 import { type CallPiece, callsIn, contentIn, messageIn, thoughtsIn, usageIn } from '../to-chat/answers.js'
@@ -96,7 +96,7 @@ export const signatureOf = (digest: string, { seals }: AnswerContext): string =>
 /** '' for a member that is absent or null. */
 export function textIn(members: Members, name: string): string {
   const value = members[name]
-  if (value === undefined || value === null) return ''
+  if (isAbsent(value)) return ''
   if (typeof value !== 'string') throw malformedResponse(`The upstream answered with a '${name}' that is no text.`)
   return value
 }

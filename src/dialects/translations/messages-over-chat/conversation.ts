@@ -1,6 +1,6 @@
 import { quoted } from '../../../core/errors.js'
 import { isRecord } from '../../../core/validation-rules.js'
-import { listAt, type Members, objectAt, textAt, wrongShape } from '../members.js'
+import { isAbsent, listAt, type Members, objectAt, textAt, wrongShape } from '../members.js'
 import { type ChatMessage, type ChatPart, textPart } from '../to-chat/tool-messages.js'
 import { breakpoint, dropBreakpoint, partsOf, refuseBlock } from './parts.js'
 import { type MemberTable, type RequestDraft } from './request-draft.js'
@@ -118,7 +118,7 @@ class Conversation {
   }
 
   private systemParts(system: unknown): ChatPart[] {
-    if (system === undefined || system === null || system === '') return []
+    if (isAbsent(system) || system === '') return []
     if (typeof system === 'string') return [textPart(system)]
     return listAt(system, 'system').flatMap((block, index) => partsOf(block, `system[${index}]`, this.draft, ['text']))
   }

@@ -1,8 +1,7 @@
 import { tokensOf } from '../../../core/token-counter.js'
-import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { EventTranslation, TranslationTarget } from '../../translator.js'
-import type { Members } from '../members.js'
+import { type Members, recordOr } from '../members.js'
 import { HeldText } from '../held-text.js'
 import { endOfChat, isRefusal } from '../stop-reasons.js'
 import { AnswerQueue } from '../to-chat/answer-queue.js'
@@ -58,7 +57,7 @@ export class MessageEvents implements EventTranslation {
     this.usage = usageIn(chunk) ?? this.usage
     const choice = choiceIn(chunk)
     if (choice === undefined) return start
-    const frames = start + this.content(isRecord(choice['delta']) ? choice['delta'] : {})
+    const frames = start + this.content(recordOr(choice['delta']))
     const reason = finishReasonIn(choice)
     return reason === undefined ? frames : frames + this.finish(reason)
   }

@@ -86,7 +86,7 @@ export function dropBreakpoint(members: Members, path: string, draft: RequestDra
 
 function textParts(block: Members, path: string, draft: RequestDraft): ChatPart[] {
   const { citations } = block
-  if (citations !== null && citations !== undefined && listAt(citations, `${path}.citations`).length > 0) {
+  if (!isAbsent(citations) && listAt(citations, `${path}.citations`).length > 0) {
     draft.verdicts.drop(`${path}.citations`)
   }
   const text = textAt(block['text'], `${path}.text`)
@@ -208,7 +208,7 @@ function searchResultParts(block: Members, path: string, draft: RequestDraft): C
 
 /** Citations are a promise: chat answers have none. */
 function refuseCitations(block: Members, path: string, draft: RequestDraft): void {
-  if (block['citations'] === null || block['citations'] === undefined) return
+  if (isAbsent(block['citations'])) return
   const citations = objectAt(block['citations'], `${path}.citations`)
   draft.judge(citations, `${path}.citations`, CITATIONS)
   if (citations['enabled'] === true) {

@@ -3,7 +3,7 @@ import type { JsonTexts } from '../../../core/json-text.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import type { ModelFacts } from '../../model-facts.js'
 import type { Verdicts } from '../../verdicts.js'
-import type { Members } from '../members.js'
+import { isAbsent, type Members } from '../members.js'
 
 /**
  * What is to be done with one member of a caller's object: `read` = its translation reads it, `drop` = a hint, anything else is the way
@@ -42,7 +42,7 @@ export class RequestDraft {
   judge(value: Members, path: string, table: MemberTable): void {
     for (const name in value) {
       const member = value[name]
-      if (member === null || member === undefined) continue
+      if (isAbsent(member)) continue
       const verdict = Object.hasOwn(table, name) ? table[name] : 'drop'
       if (verdict === 'read' || verdict === undefined) continue
       const memberPath = path === '' ? name : `${path}.${name}`

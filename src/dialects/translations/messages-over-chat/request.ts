@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { isRecord } from '../../../core/validation-rules.js'
 import type { ChatFields } from '../../openai-wire.js'
-import { listAt, type Members, objectAt, textAt, wrongShape } from '../members.js'
+import { isAbsent, listAt, type Members, objectAt, textAt, wrongShape } from '../members.js'
 import { conversationOf } from './conversation.js'
 import { type MemberTable, type RequestDraft } from './request-draft.js'
 import { translateToolChoice, translateTools } from './tools.js'
@@ -66,7 +66,7 @@ export function translateFields(draft: RequestDraft, model: string): ChatFields 
   draft.set('model', model, 'model')
   draft.set('messages', messages, 'messages')
   for (const [name, value] of Object.entries(draft.source)) {
-    if (value === null || value === undefined) continue
+    if (isAbsent(value)) continue
     const translate = Object.hasOwn(FIELDS, name) ? FIELDS[name] : undefined
     if (translate === undefined) draft.verdicts.drop(name)
     else translate(value, draft)
@@ -84,10 +84,7 @@ const MOST_STOPS = 4
 
 function stops(value: unknown, draft: RequestDraft): void {
   const path = 'stop_sequences'
-  const texts = listAt(value, path)
-  texts.forEach((text, index) => {
-    if (typeof text !== 'string') throw wrongShape(`${path}[${index}]`, 'a string', text)
-  })
+  const texts = listAt(value, path).map((text, index) => textAt(text, `${path}[${index}]`))
   if (texts.length > MOST_STOPS) draft.verdicts.refuse(path, `Send at most ${MOST_STOPS} of them.`)
   if (texts.length > 0) draft.set('stop', texts, path)
 }
@@ -150,10 +147,8 @@ function outputConfig(value: unknown, draft: RequestDraft): void {
   const path = 'output_config'
   const config = objectAt(value, path)
   draft.judge(config, path, OUTPUT_MEMBERS)
-  if (config['effort'] !== null && config['effort'] !== undefined)
-    effort(textAt(config['effort'], `${path}.effort`), draft)
-  if (config['format'] !== null && config['format'] !== undefined)
-    format(objectAt(config['format'], `${path}.format`), draft)
+  if (!isAbsent(config['effort'])) effort(textAt(config['effort'], `${path}.effort`), draft)
+  if (!isAbsent(config['format'])) format(objectAt(config['format'], `${path}.format`), draft)
 }
 
 function effort(value: string, draft: RequestDraft): void {
@@ -183,7 +178,7 @@ const LONGEST_USER_CHARACTERS = 64
 function metadata(value: unknown, draft: RequestDraft): void {
   const members = objectAt(value, 'metadata')
   draft.judge(members, 'metadata', METADATA_MEMBERS)
-  if (members['user_id'] === null || members['user_id'] === undefined) return
+  if (isAbsent(members['user_id'])) return
   const path = 'metadata.user_id'
   const userId = textAt(members['user_id'], 'metadata.user_id')
   if (userId.length <= LONGEST_USER_CHARACTERS) {

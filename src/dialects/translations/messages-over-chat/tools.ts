@@ -1,6 +1,6 @@
 import { GatewayError, quoted } from '../../../core/errors.js'
 import { isRecord } from '../../../core/validation-rules.js'
-import { listAt, type Members, objectAt, optionalTextAt, textAt, wrongShape } from '../members.js'
+import { isAbsent, listAt, type Members, objectAt, optionalTextAt, textAt, wrongShape } from '../members.js'
 import { objectSchema } from '../tool-forms.js'
 import { dropBreakpoint } from './parts.js'
 import { type MemberTable, type RequestDraft } from './request-draft.js'
@@ -51,18 +51,18 @@ function functionOf(tool: Members, index: number, draft: RequestDraft): object {
 /** What would be run by the vendor, or by a client that knows the model's own tools. */
 function refuseTool(tool: Members, path: string, draft: RequestDraft): void {
   const { type, defer_loading: deferred, allowed_callers: callers } = tool
-  if (type !== undefined && type !== null && type !== 'custom') {
+  if (!isAbsent(type) && type !== 'custom') {
     draft.verdicts.refuse(`${path}.type`, 'Describe it as a custom tool with an input_schema.')
   }
   if (deferred === true) draft.verdicts.refuse(`${path}.defer_loading`, 'Send only the tools that are needed.')
-  if (callers === undefined || callers === null) return
+  if (isAbsent(callers)) return
   if (listAt(callers, `${path}.allowed_callers`).some((caller) => caller !== 'direct')) {
     draft.verdicts.refuse(`${path}.allowed_callers`, 'The model itself is the only caller there is.')
   }
 }
 
 function strictOf({ strict }: Members, path: string, schema: Members, draft: RequestDraft): boolean | undefined {
-  if (strict === undefined || strict === null) return undefined
+  if (isAbsent(strict)) return undefined
   if (typeof strict !== 'boolean') throw wrongShape(`${path}.strict`, 'a boolean', strict)
   if (!strict || isClosed(schema)) return strict
   draft.verdicts.approximate(`${path}.strict`)

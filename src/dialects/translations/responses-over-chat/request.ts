@@ -1,6 +1,6 @@
 import type { ChatFields } from '../../openai-wire.js'
 import type { JsonBody } from '../../../core/json-body.js'
-import { dropUnknown, type Members, objectAt, textAt } from '../members.js'
+import { dropUnknown, isAbsent, type Members, objectAt, textAt } from '../members.js'
 import { readConversation } from '../responses/conversation.js'
 import {
   COMMON_FIELDS,
@@ -29,7 +29,7 @@ const FORMAT = new Set(['type', 'name', 'description', 'schema', 'strict'])
 
 const text: Handler = (value, draft) => {
   for (const [name, member] of Object.entries(objectAt(value, 'text'))) {
-    if (member == null) continue
+    if (isAbsent(member)) continue
     if (name === 'format') setFormat(objectAt(member, 'text.format'), draft)
     else if (name === 'verbosity') draft.set('verbosity', member, 'text.verbosity')
     else draft.verdicts.drop(`text.${name}`)

@@ -1,5 +1,6 @@
+import { quoted } from '../../../core/errors.js'
 import { isRecord } from '../../../core/validation-rules.js'
-import { dropUnknown, listAt, type Members, missingAt, objectAt, optionalTextAt, textAt } from '../members.js'
+import { dropUnknown, isAbsent, listAt, type Members, missingAt, objectAt, optionalTextAt, textAt } from '../members.js'
 import { type Part, type PartReading, readParts } from './parts.js'
 
 /** Instructions before or within a conversation. */
@@ -78,7 +79,8 @@ const ITEMS: ReadonlyMap<string, ReadonlySet<string>> = new Map([
 /** Types of items that are translated. */
 export const ITEM_TYPES: readonly string[] = [...ITEMS.keys()]
 
-const SEND_ITEMS = 'It is kept by an upstream that is asked in another dialect here: send the items themselves.'
+/** What to do about items that are referred to. */
+export const SEND_ITEMS = 'It is kept by an upstream that is asked in another dialect here: send the items themselves.'
 
 /** What the items of an input depend on. */
 interface ItemReading extends PartReading {
@@ -94,14 +96,14 @@ type Item = Entry | InstructionsTurn | UserTurn | (Result & { readonly kind: 're
  */
 export function readConversation(instructions: unknown, input: unknown, reading: ItemReading): readonly Turn[] {
   const turns = new Turns(reading)
-  if (instructions != null) {
+  if (!isAbsent(instructions)) {
     turns.add({
       kind: 'instructions',
       path: 'instructions',
       parts: readParts(instructions, 'instructions', 'instructions', reading),
     })
   }
-  if (input == null) throw missingAt('input')
+  if (isAbsent(input)) throw missingAt('input')
   if (typeof input === 'string') {
     turns.add({ kind: 'user', path: 'input', parts: readParts(input, 'input', 'user', reading) })
     return turns.all([])
@@ -126,8 +128,8 @@ function readItem(value: unknown, path: string, reading: PartReading): Item {
 
 /** Clients leave it out where the role or the id says it. */
 function typeOf({ type, role, id }: Members, path: string): string {
-  if (type != null) return textAt(type, `${path}.type`)
-  if (role != null) return 'message'
+  if (!isAbsent(type)) return textAt(type, `${path}.type`)
+  if (!isAbsent(role)) return 'message'
   if (typeof id === 'string') return 'item_reference'
   throw missingAt(`${path}.type`)
 }
@@ -136,7 +138,7 @@ function readMessage(item: Members, path: string, reading: PartReading): Item {
   const role = textAt(item['role'], `${path}.role`)
   const content = (speaker: 'user' | 'assistant' | 'instructions'): readonly Part[] =>
     readParts(item['content'], `${path}.content`, speaker, reading)
-  if (item['phase'] != null) reading.verdicts.drop(`${path}.phase`)
+  if (!isAbsent(item['phase'])) reading.verdicts.drop(`${path}.phase`)
   if (role === 'assistant') return { kind: 'said', path, parts: content('assistant') }
   if (role === 'user') return { kind: 'user', path, parts: content('user') }
   if (role === 'system' || role === 'developer') return { kind: 'instructions', path, parts: content('instructions') }
@@ -148,7 +150,7 @@ function judgeCaller({ caller, namespace }: Members, path: string, { verdicts }:
   if (isRecord(caller) && caller['type'] !== 'direct') {
     verdicts.refuse(`${path}.caller`, 'Only calls by the model itself are served.')
   }
-  if (namespace != null) verdicts.refuse(`${path}.namespace`, 'Send calls of functions without a namespace.')
+  if (!isAbsent(namespace)) verdicts.refuse(`${path}.namespace`, 'Send calls of functions without a namespace.')
 }
 
 function readCall(item: Members, isCustom: boolean, path: string): Call {
@@ -237,10 +239,7 @@ class Turns {
   }
 
   private refuse(path: string, callId: string, missingItem: 'call' | 'output'): never {
-    return this.reading.verdicts.refuse(
-      `${path}.call_id`,
-      `Send the ${missingItem} of ${JSON.stringify(callId.slice(0, 64))} as well.`,
-    )
+    return this.reading.verdicts.refuse(`${path}.call_id`, `Send the ${missingItem} of ${quoted(callId)} as well.`)
   }
 }
 

@@ -63,7 +63,7 @@ const READERS: Readonly<Record<string, PartReader>> = {
   input_image: ({ image_url: url, file_id: id, detail }, place, { facts, verdicts }) => {
     const { path } = place
     if (!facts.vision) verdicts.refuse(`${path}.type`, 'The model sees no images: send text.')
-    if (id != null) verdicts.refuse(`${path}.file_id`, 'Send the image itself, or its URL, as image_url.')
+    if (!isAbsent(id)) verdicts.refuse(`${path}.file_id`, 'Send the image itself, or its URL, as image_url.')
     return {
       ...place,
       kind: 'image',
@@ -75,8 +75,8 @@ const READERS: Readonly<Record<string, PartReader>> = {
     const { path } = place
     const { file_id: id, detail } = part
     if (!facts.files) verdicts.refuse(`${path}.type`, 'The model reads no files: send text.')
-    if (id != null) verdicts.refuse(`${path}.file_id`, 'Send the file itself as file_data.')
-    if (detail != null && detail !== 'auto') verdicts.drop(`${path}.detail`)
+    if (!isAbsent(id)) verdicts.refuse(`${path}.file_id`, 'Send the file itself as file_data.')
+    if (!isAbsent(detail) && detail !== 'auto') verdicts.drop(`${path}.detail`)
     const data = optionalTextAt(part['file_data'], `${path}.file_data`)
     const url = data === undefined ? optionalTextAt(part['file_url'], `${path}.file_url`) : undefined
     if (data === undefined && url === undefined) throw missingAt(`${path}.file_data`)

@@ -4,7 +4,8 @@ import type { ResponsesFields } from '../../openai-responses.js'
 import type { TranslationTarget } from '../../translator.js'
 import type { Verdicts } from '../../verdicts.js'
 import { PathMap } from '../caller-paths.js'
-import { listAt, objectAt, textAt } from '../members.js'
+import { isAbsent, listAt, objectAt, optionalTextAt } from '../members.js'
+import { SEND_ITEMS } from './conversation.js'
 import type { PartReading } from './parts.js'
 
 /** Translates one field. What is null or absent is not shown to it. */
@@ -56,7 +57,7 @@ export class RequestDraft implements PartReading {
   /** Shows each field to its handler; fields that have none are dropped. Throws `invalid_request`. */
   translateFields(table: FieldTable<this>): void {
     for (const [name, value] of Object.entries(this.body.fields)) {
-      if (value == null) continue
+      if (isAbsent(value)) continue
       if (Object.hasOwn(table, name)) table[name]?.(value, this, name)
       else this.verdicts.drop(name)
     }
@@ -89,7 +90,6 @@ export const refusedUnless =
 
 const never = (): boolean => false
 const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0
-const SEND_ITEMS = 'It is kept by an upstream that is asked in another dialect here: send the items themselves.'
 
 const include: FieldHandler<RequestDraft> = (value, { verdicts, wishes }) => {
   listAt(value, 'include').forEach((word, index) => {
@@ -120,7 +120,7 @@ export const COMMON_FIELDS: FieldTable<RequestDraft> = {
   // No padding is added to events.
   stream_options: (value, { verdicts }) => {
     for (const [name, option] of Object.entries(objectAt(value, 'stream_options'))) {
-      if (option != null && option !== false) verdicts.drop(`stream_options.${name}`)
+      if (!isAbsent(option) && option !== false) verdicts.drop(`stream_options.${name}`)
     }
   },
   top_logprobs: refusedUnless((value) => value === 0, 'Log probabilities are not translated.'),
@@ -140,7 +140,7 @@ export function readReasoningAsked(value: unknown, { verdicts, wishes }: Request
   let summaryPath: string | undefined
   for (const [name, member] of Object.entries(reasoning)) {
     const path = `reasoning.${name}`
-    if (member == null || name === 'effort') continue
+    if (isAbsent(member) || name === 'effort') continue
     // The name of before.
     if (name === 'summary' || name === 'generate_summary') summaryPath = path
     else if (name === 'mode') {
@@ -149,5 +149,5 @@ export function readReasoningAsked(value: unknown, { verdicts, wishes }: Request
   }
   wishes.isSummaryWanted = summaryPath !== undefined
   const { effort } = reasoning
-  return { effort: effort == null ? undefined : textAt(effort, 'reasoning.effort'), summaryPath }
+  return { effort: optionalTextAt(effort, 'reasoning.effort'), summaryPath }
 }

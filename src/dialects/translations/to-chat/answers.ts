@@ -24,7 +24,7 @@ export function messageIn({ choices }: Members): { readonly message: Members; re
 
 /** The first choice of a chunk, if it has one; no others are asked for. */
 export function choiceIn({ choices }: Members): Members | undefined {
-  if (choices === undefined || choices === null) return undefined
+  if (isAbsent(choices)) return undefined
   if (!Array.isArray(choices)) throw malformedResponse('The upstream sent choices that are no list.')
   const choice = (choices as unknown[]).find((other) => !isRecord(other) || (other['index'] ?? 0) === 0)
   if (choice === undefined) return undefined
