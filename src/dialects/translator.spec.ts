@@ -9,7 +9,7 @@ import { factsOf } from './model-facts.js'
 import { OwnerSeals } from './translations/seals.js'
 import {
   type EventTranslation,
-  translated,
+  sendTranslated,
   type Translation,
   type TranslationTarget,
   type Translator,
@@ -54,7 +54,7 @@ const shout = (): Translation<ModelFields> =>
 const sent = (
   send: (request: JsonBody<ModelFields>) => Promise<ProviderResponse>,
   translation = shout(),
-): Promise<ProviderResponse> => translated(translation, undefined, send)
+): Promise<ProviderResponse> => sendTranslated(translation, undefined, send)
 
 /** A body that is delivered as the test says, and remembers what was asked of it. */
 class PlayedSource implements ByteSource {
@@ -213,6 +213,15 @@ describe('A translated stream', () => {
     expect(response.usage).toBe(usage)
     expect(response.headers).toMatchObject({ 'retry-after': '1', 'cache-control': 'no-cache' })
     expect(response.headers).not.toHaveProperty('anthropic-ratelimit-tokens-remaining')
+  })
+
+  it('is the failure of an upstream that was only asked a question', async () => {
+    const source = new PlayedSource(() => undefined)
+    const { request } = shout()
+    const question = { request, response: () => '{}', error: (error: GatewayError) => error }
+    const asked = sendTranslated(question, undefined, () => Promise.resolve(new ProviderResponse(200, EVENTS, source)))
+    await expect(asked).rejects.toMatchObject({ kind: 'upstream_failed' })
+    expect(source.asked).toEqual(['cancel'])
   })
 
   it("that cannot be begun ends the upstream's work", async () => {

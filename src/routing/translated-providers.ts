@@ -17,7 +17,8 @@ import { responsesOverChat } from '../dialects/translations/responses-over-chat/
 import { responsesOverMessages } from '../dialects/translations/responses-over-messages/responses-over-messages.js'
 import {
   type KeptTurn,
-  translated,
+  type QuestionTranslation,
+  sendTranslated,
   type Translation,
   type TranslationTarget,
   type Translator,
@@ -61,11 +62,11 @@ const keptTurnOf = ({ body, resumed }: ResponsesQuestion, { keepsResponses }: Tr
 
 /** Translates a call to an upstream, whose answer has used what it says whether or not it can be translated. */
 const answered = <Fields extends object>(
-  translation: Translation<Fields>,
+  translation: QuestionTranslation<Fields> | Translation<Fields>,
   { memory, record }: AttemptContext,
   send: (request: JsonBody<Fields>) => Promise<ProviderResponse>,
 ): Promise<ProviderResponse> =>
-  translated(translation, memory, async (request) => {
+  sendTranslated(translation, memory, async (request) => {
     const answer = await send(request)
     record.answerUsage = answer.usage
     return answer

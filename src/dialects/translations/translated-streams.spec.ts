@@ -7,7 +7,7 @@ import { eventResponse } from '../../upstream/upstream-response.js'
 import { MESSAGES_EVENTS } from '../anthropic-messages.js'
 import { factsOf } from '../model-facts.js'
 import { CHAT_EVENTS } from '../openai-wire.js'
-import { translated, type Translator } from '../translator.js'
+import { sendTranslated, type Translator } from '../translator.js'
 import { type DialectPair, Verdicts } from '../verdicts.js'
 import { chatOverMessages } from './chat-over-messages/chat-over-messages.js'
 import { messagesOverChat } from './messages-over-chat/messages-over-chat.js'
@@ -103,7 +103,7 @@ function pairOf<Fields extends ModelFields, UpstreamFields extends object>(
       const seals = new OwnerSeals(Buffer.from('secret'), 'owner')
       const target = { upstreamModel: 'theirs', facts: factsOf(undefined), requestId: 'r', seals }
       const translation = translator(body, target, new Verdicts(pair, false))
-      return translated(translation, undefined, () => eventResponse(200, {}, source))
+      return sendTranslated(translation, undefined, () => eventResponse(200, {}, source))
     },
   }
 }

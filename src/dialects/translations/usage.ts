@@ -12,7 +12,7 @@ export interface TokenFigures {
   readonly cacheRead: number
   readonly cacheWrite: number
   readonly output: number
-  /** Contained in `output`; undefined = not told. */
+  /** Contained in `output`; undefined = not reported. */
   readonly reasoning: number | undefined
 }
 

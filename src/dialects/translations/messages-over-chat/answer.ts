@@ -11,7 +11,7 @@ import { messagesUsage, type TokenFigures } from '../usage.js'
 import type { ToolNames } from './request-draft.js'
 
 /** What an answer needs of its request. */
-export interface AnswerContext {
+export interface MessageContext {
   /** The caller's name. */
   readonly model: string
   readonly requestId: string
@@ -23,7 +23,7 @@ export interface AnswerContext {
 }
 
 /** JSON text of a message for a chat completion; `texts` is the same with numbers as they came. Throws `upstream_failed` for one without a message or a finish reason. */
-export function messageTextOf(answer: Members, texts: JsonTexts, context: AnswerContext): string {
+export function messageTextOf(answer: Members, texts: JsonTexts, context: MessageContext): string {
   const { message, finishReason } = messageIn(answer)
   const calls = callsIn(message, texts.at('choices', 0, 'message')).map((call, index) => callOf(call, index, context))
   const refusal = textIn(message, 'refusal')
@@ -43,7 +43,7 @@ export function messageTextOf(answer: Members, texts: JsonTexts, context: Answer
 }
 
 /** A message of which nothing has come yet, with every member of its type. */
-export const emptyMessage = ({ id }: Members, { model, requestId }: AnswerContext, figures: TokenFigures): object => ({
+export const emptyMessage = ({ id }: Members, { model, requestId }: MessageContext, figures: TokenFigures): object => ({
   id: typeof id === 'string' && id !== '' ? id : `msg_${requestId}`,
   type: 'message',
   role: 'assistant',
@@ -65,7 +65,7 @@ export const stopOf = (end: AnswerEnd, refusal: string): object => ({
     end === 'refused' ? { type: 'refusal', category: null, explanation: refusal === '' ? null : refusal } : null,
 })
 
-/** Of an upstream that has told no usage. */
+/** Of an upstream that has not reported usage. */
 export const estimated = (input: number): TokenFigures => ({
   input,
   cacheRead: 0,
@@ -82,7 +82,7 @@ export const thinkingBlock = (thinking: string, signature: string): object => ({
   signature,
 })
 
-export const toolUseBlock = (id: string, name: string, input: object, { toolNames }: AnswerContext): object => ({
+export const toolUseBlock = (id: string, name: string, input: object, { toolNames }: MessageContext): object => ({
   type: 'tool_use',
   id,
   name: toolNames.original(name),
@@ -91,7 +91,7 @@ export const toolUseBlock = (id: string, name: string, input: object, { toolName
 })
 
 /** Of the digest: of a stream the text is not kept. */
-export const signatureOf = (digest: string, { seals }: AnswerContext): string => seals.sign(digest)
+export const signatureOf = (digest: string, { seals }: MessageContext): string => seals.sign(digest)
 
 /** '' for a member that is absent or null. */
 export function textIn(members: Members, name: string): string {
@@ -101,20 +101,20 @@ export function textIn(members: Members, name: string): string {
   return value
 }
 
-interface Call {
+interface FunctionCall {
   readonly id: string
   readonly name: string
   readonly arguments: string
 }
 
 /** For a call that the upstream gives none: the client names it by its id. */
-export const madeCallId = (index: number, { requestId }: Pick<AnswerContext, 'requestId'>): string =>
+export const madeCallId = (index: number, { requestId }: Pick<MessageContext, 'requestId'>): string =>
   `call_${requestId}_${index}`
 
-function callOf({ id, name, text, isCustom }: CallPiece, index: number, context: AnswerContext): Call {
+function callOf({ id, name, text, isCustom }: CallPiece, index: number, context: MessageContext): FunctionCall {
   if (name === undefined || isCustom) throw malformedResponse('The upstream called no function by its name.')
   return { id: id ?? madeCallId(index, context), name, arguments: text }
 }
 
-const toolUseOf = (call: Call, context: AnswerContext): object =>
+const toolUseOf = (call: FunctionCall, context: MessageContext): object =>
   toolUseBlock(call.id, call.name, inputOfArguments(call.arguments), context)

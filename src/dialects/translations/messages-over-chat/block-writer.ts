@@ -6,7 +6,7 @@ import { HeldText } from '../held-text.js'
 import type { AnswerSink } from '../to-chat/answer-queue.js'
 import type { ArrivingCall } from '../to-chat/arriving-call.js'
 import { inputOfArguments } from '../tool-forms.js'
-import { type AnswerContext, madeCallId, signatureOf, textBlock, thinkingBlock, toolUseBlock } from './answer.js'
+import { type MessageContext, madeCallId, signatureOf, textBlock, thinkingBlock, toolUseBlock } from './answer.js'
 
 /** Of an input that is no object. */
 const MAXIMUM_HELD_CHARACTERS = 256 * 1024
@@ -23,7 +23,7 @@ export class BlockWriter implements AnswerSink<TextKind> {
   private held: HeldText
 
   constructor(
-    private readonly context: AnswerContext,
+    private readonly context: MessageContext,
     private readonly memory: TranslationTarget['memory'],
   ) {
     this.held = this.newHeld()

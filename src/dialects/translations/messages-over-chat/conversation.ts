@@ -3,7 +3,7 @@ import { isRecord } from '../../../core/validation-rules.js'
 import { isAbsent, listAt, type Members, objectAt, textAt, wrongShape } from '../members.js'
 import { type ChatMessage, type ChatPart, textPart } from '../to-chat/tool-messages.js'
 import { breakpoint, dropBreakpoint, partsOf, refuseBlock } from './parts.js'
-import { type MemberTable, type RequestDraft } from './request-draft.js'
+import { type MemberTable, type ChatRequestDraft } from './request-draft.js'
 import { ToolResults } from './tool-results.js'
 
 export const MESSAGE_MEMBERS: MemberTable = { role: 'read', content: 'read' }
@@ -37,16 +37,16 @@ interface Run {
 }
 
 /** The conversation of a messages request in the words of chat, instructions first. */
-export function conversationOf(draft: RequestDraft): ChatMessage[] {
+export function conversationOf(draft: ChatRequestDraft): ChatMessage[] {
   const runs = runsOf(draft)
-  const conversation = new Conversation(draft, currentTurnStart(runs))
+  const conversation = new ChatConversation(draft, currentTurnStart(runs))
   runs.forEach((run, index) => {
     conversation.add(run, index)
   })
   return conversation.messages()
 }
 
-function runsOf({ source }: RequestDraft): Run[] {
+function runsOf({ source }: ChatRequestDraft): Run[] {
   const runs: Run[] = []
   listAt(source['messages'], 'messages').forEach((value, index) => {
     const message = objectAt(value, `messages[${index}]`)
@@ -65,20 +65,20 @@ const currentTurnStart = (runs: readonly Run[]): number =>
 const hasToolResult = ({ content }: Members): boolean =>
   Array.isArray(content) && content.some((block) => isRecord(block) && block['type'] === 'tool_result')
 
-class Conversation {
+class ChatConversation {
   private readonly spoken: ChatMessage[] = []
   private readonly instructions: ChatPart[] = []
   private readonly results: ToolResults
 
   constructor(
-    private readonly draft: RequestDraft,
+    private readonly draft: ChatRequestDraft,
     private readonly currentTurnStart: number,
   ) {
     this.results = new ToolResults(draft)
   }
 
   add(run: Run, index: number): void {
-    for (const entry of run.entries) this.draft.judge(entry.message, pathOf(entry), MESSAGE_MEMBERS)
+    for (const entry of run.entries) this.draft.checkMembers(entry.message, pathOf(entry), MESSAGE_MEMBERS)
     if (run.role !== 'user') this.results.assertNoneMissing()
     if (run.role === 'user') this.addUser(run)
     else if (run.role === 'assistant') this.addAssistant(run, index > this.currentTurnStart)
@@ -101,9 +101,8 @@ class Conversation {
 
   /** Chat models begin anew, where these go on with the text: the caller would join what does not belong together. */
   private refuseBeginning(): void {
-    const { messages, max_tokens: maximum } = this.draft.source
-    // A request to count tokens has no answer that could begin with it.
-    if (maximum === undefined || !Array.isArray(messages)) return
+    const { messages } = this.draft.source
+    if (this.draft.isCount || !Array.isArray(messages)) return
     const path = `messages[${messages.length - 1}]`
     this.draft.verdicts.refuse(path, 'The last message must be that of the user.')
   }
@@ -195,7 +194,7 @@ class AssistantTurn {
   private thoughts = ''
   private mark: unknown
 
-  constructor(private readonly draft: RequestDraft) {}
+  constructor(private readonly draft: ChatRequestDraft) {}
 
   add(entry: Entry): void {
     const { content } = entry.message
@@ -230,7 +229,7 @@ class AssistantTurn {
         this.addText(block, path)
         break
       case 'thinking':
-        this.draft.judge(block, path, ASSISTANT_MEMBERS.thinking)
+        this.draft.checkMembers(block, path, ASSISTANT_MEMBERS.thinking)
         this.thoughts += textAt(block['thinking'], `${path}.thinking`)
         break
       case 'redacted_thinking':
@@ -254,7 +253,7 @@ class AssistantTurn {
 
   private addCall(block: Members, path: string, messageIndex: number, blockIndex: number): void {
     const { draft } = this
-    draft.judge(block, path, ASSISTANT_MEMBERS.tool_use)
+    draft.checkMembers(block, path, ASSISTANT_MEMBERS.tool_use)
     const { caller } = block
     if (isRecord(caller) && caller['type'] !== 'direct') {
       draft.verdicts.refuse(`${path}.caller`, 'Only calls of the model itself can be gone on with.')

@@ -4,11 +4,11 @@ import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { ResponsesFields } from '../../openai-responses.js'
 import type { ChatFields } from '../../openai-wire.js'
-import type { Translation } from '../../translator.js'
+import type { QuestionTranslation, Translation } from '../../translator.js'
 import { isAbsent, type Members, recordOr } from '../members.js'
 
 /** The question how many tokens a translated request has, for an upstream that counts those of responses. */
-export function countedByResponses(translation: Translation<ChatFields>): Translation<ResponsesFields> {
+export function countedByResponses(translation: Translation<ChatFields>): QuestionTranslation<ResponsesFields> {
   const { model, messages, tools } = translation.request.fields
   const fields: ResponsesFields = {
     model,
@@ -21,7 +21,6 @@ export function countedByResponses(translation: Translation<ChatFields>): Transl
       if (typeof tokens !== 'number') throw malformedResponse('The upstream counted no tokens.')
       return JSON.stringify({ input_tokens: tokens })
     },
-    events: () => translation.events(),
     error: (error) => translation.error(error),
   }
 }
@@ -41,7 +40,7 @@ function callItem({ id, function: called }: Members): Members {
   return { type: 'function_call', call_id: id, name, arguments: text }
 }
 
-/** Texts that the model said have another type than those it was told. */
+/** Texts have one type in messages of the assistant and another in all others. */
 function partOf(part: unknown, isOfAssistant: boolean): unknown {
   if (!isRecord(part)) return part
   const { type, text, image_url: image, file } = part

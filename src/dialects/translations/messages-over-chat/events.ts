@@ -15,10 +15,10 @@ import {
   usageIn,
 } from '../to-chat/answers.js'
 import { messagesUsage, type TokenFigures } from '../usage.js'
-import { type AnswerContext, emptyMessage, estimated, stopOf, textIn } from './answer.js'
+import { type MessageContext, emptyMessage, estimated, stopOf, textIn } from './answer.js'
 import { BlockWriter, type TextKind } from './block-writer.js'
 
-/** Of a refusal, which is told at the end. */
+/** Of a refusal, which stands in the last events. */
 const MAXIMUM_REFUSAL_CHARACTERS = 256 * 1024
 
 /** Members of a message's usage that its last delta has, too. */
@@ -39,11 +39,11 @@ export class MessageEvents implements EventTranslation {
   private finishReason: string | undefined
   private readonly refusal: HeldText
   private usage: TokenFigures | undefined
-  /** Estimated, for an upstream that tells none. */
+  /** Estimated, for upstreams that report no usage. */
   private outputTokens = 0
 
   constructor(
-    private readonly context: AnswerContext,
+    private readonly context: MessageContext,
     memory: TranslationTarget['memory'],
   ) {
     this.blocks = new BlockWriter(context, memory)

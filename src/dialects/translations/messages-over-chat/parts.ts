@@ -1,8 +1,8 @@
 import { isAbsent, listAt, type Members, objectAt, optionalTextAt, textAt, wrongShape } from '../members.js'
 import { type ChatPart, textPart } from '../to-chat/tool-messages.js'
-import { type MemberTable, type RequestDraft } from './request-draft.js'
+import { type MemberTable, type ChatRequestDraft } from './request-draft.js'
 
-type Judge = (block: Members, path: string, draft: RequestDraft) => ChatPart[]
+type PartTranslation = (block: Members, path: string, draft: ChatRequestDraft) => ChatPart[]
 
 const CACHED = { type: 'read', cache_control: 'read' } as const
 const CACHE_CONTROL: MemberTable = { type: 'read', ttl: 'drop' }
@@ -32,7 +32,7 @@ export const REFUSED_BLOCKS: Readonly<Record<string, string>> = {
   browser_state: 'Describe it in a text block.',
 }
 
-const PARTS: Readonly<Record<keyof typeof PART_MEMBERS, Judge>> = {
+const PARTS: Readonly<Record<keyof typeof PART_MEMBERS, PartTranslation>> = {
   text: textParts,
   image: imageParts,
   document: documentParts,
@@ -48,13 +48,13 @@ export const isPartBlock = (type: string): type is PartBlock => Object.hasOwn(PA
 export function partsOf(
   value: unknown,
   path: string,
-  draft: RequestDraft,
+  draft: ChatRequestDraft,
   allowed: readonly PartBlock[] = ['text', 'image', 'document', 'search_result'],
 ): ChatPart[] {
   const block = objectAt(value, path)
   const type = textAt(block['type'], `${path}.type`)
   if (!isPartBlock(type) || !allowed.includes(type)) refuseBlock(type, path, draft)
-  draft.judge(block, path, PART_MEMBERS[type])
+  draft.checkMembers(block, path, PART_MEMBERS[type])
   const parts = PARTS[type](block, path, draft)
   for (const part of parts) draft.from(path, part)
   const last = parts.at(-1)
@@ -62,29 +62,29 @@ export function partsOf(
   return parts
 }
 
-export function refuseBlock(type: string, path: string, draft: RequestDraft): never {
+export function refuseBlock(type: string, path: string, draft: ChatRequestDraft): never {
   const known = Object.hasOwn(REFUSED_BLOCKS, type) ? REFUSED_BLOCKS[type] : undefined
   draft.verdicts.refuse(`${path}.type`, known ?? 'A block of this type has no place here.')
 }
 
 /** Whether a cached prefix is to end here, at an upstream that takes marks; how long it lives is not the caller's choice there. */
-function isCacheEnd({ cache_control: control }: Members, path: string, draft: RequestDraft): boolean {
+function isCacheEnd({ cache_control: control }: Members, path: string, draft: ChatRequestDraft): boolean {
   if (isAbsent(control)) return false
   const controlPath = path === '' ? 'cache_control' : `${path}.cache_control`
-  draft.judge(objectAt(control, controlPath), controlPath, CACHE_CONTROL)
+  draft.checkMembers(objectAt(control, controlPath), controlPath, CACHE_CONTROL)
   return draft.facts.promptCacheBreakpoints
 }
 
 /** Members of a part at which a cached prefix ends. */
-export const breakpoint = (members: Members, path: string, draft: RequestDraft): object =>
+export const breakpoint = (members: Members, path: string, draft: ChatRequestDraft): object =>
   isCacheEnd(members, path, draft) ? { prompt_cache_breakpoint: { mode: 'explicit' } } : {}
 
 /** For tools and calls: chat has marks in parts alone. */
-export function dropBreakpoint(members: Members, path: string, draft: RequestDraft): void {
+export function dropBreakpoint(members: Members, path: string, draft: ChatRequestDraft): void {
   if (isCacheEnd(members, path, draft)) draft.verdicts.drop(`${path}.cache_control`)
 }
 
-function textParts(block: Members, path: string, draft: RequestDraft): ChatPart[] {
+function textParts(block: Members, path: string, draft: ChatRequestDraft): ChatPart[] {
   const { citations } = block
   if (!isAbsent(citations) && listAt(citations, `${path}.citations`).length > 0) {
     draft.verdicts.drop(`${path}.citations`)
@@ -103,7 +103,7 @@ const FETCHED = /^https?:\/\//i
 export const IMAGE_SOURCES = ['base64', 'url'] as const
 export const DOCUMENT_SOURCES = ['base64', 'text', 'content'] as const
 
-function imageParts(block: Members, path: string, draft: RequestDraft): ChatPart[] {
+function imageParts(block: Members, path: string, draft: ChatRequestDraft): ChatPart[] {
   if (!draft.facts.vision) draft.verdicts.refuse(`${path}.type`, 'The model does not read images.')
   return [
     {
@@ -113,16 +113,16 @@ function imageParts(block: Members, path: string, draft: RequestDraft): ChatPart
   ]
 }
 
-function imageUrl(source: Members, path: string, draft: RequestDraft): string {
+function imageUrl(source: Members, path: string, draft: ChatRequestDraft): string {
   const type = textAt(source['type'], `${path}.type`)
   if (type === 'url') {
-    draft.judge(source, path, URL_SOURCE)
+    draft.checkMembers(source, path, URL_SOURCE)
     const url = textAt(source['url'], `${path}.url`)
     if (!FETCHED.test(url)) throw wrongShape(`${path}.url`, 'an http or https URL', url)
     return url
   }
   if (type !== 'base64') draft.verdicts.refuse(`${path}.type`, 'Send the image with a base64 or url source.')
-  draft.judge(source, path, BASE64_SOURCE)
+  draft.checkMembers(source, path, BASE64_SOURCE)
   const mediaType = textAt(source['media_type'], `${path}.media_type`)
   if (!IMAGE_TYPES.has(mediaType)) {
     draft.verdicts.refuse(`${path}.media_type`, 'Send the image as JPEG, PNG, GIF or WebP.')
@@ -130,7 +130,7 @@ function imageUrl(source: Members, path: string, draft: RequestDraft): string {
   return `data:${mediaType};base64,${textAt(source['data'], `${path}.data`)}`
 }
 
-function documentParts(block: Members, path: string, draft: RequestDraft): ChatPart[] {
+function documentParts(block: Members, path: string, draft: ChatRequestDraft): ChatPart[] {
   refuseCitations(block, path, draft)
   const title = optionalTextAt(block['title'], `${path}.title`)
   const context = optionalTextAt(block['context'], `${path}.context`)
@@ -138,14 +138,14 @@ function documentParts(block: Members, path: string, draft: RequestDraft): ChatP
   const sourcePath = `${path}.source`
   switch (textAt(source['type'], `${sourcePath}.type`)) {
     case 'base64':
-      draft.judge(source, sourcePath, BASE64_SOURCE)
+      draft.checkMembers(source, sourcePath, BASE64_SOURCE)
       return fileParts(source, path, title, context, draft)
     case 'text':
-      draft.judge(source, sourcePath, BASE64_SOURCE)
+      draft.checkMembers(source, sourcePath, BASE64_SOURCE)
       draft.verdicts.approximate(path)
       return [textPart([...heading(title, context), textAt(source['data'], `${sourcePath}.data`)].join('\n'))]
     case 'content':
-      draft.judge(source, sourcePath, CONTENT_SOURCE)
+      draft.checkMembers(source, sourcePath, CONTENT_SOURCE)
       return contentParts(source, path, heading(title, context), draft)
     default:
       draft.verdicts.refuse(`${sourcePath}.type`, 'Send the document with a base64, text or content source.')
@@ -157,7 +157,7 @@ function fileParts(
   path: string,
   title: string | undefined,
   context: string | undefined,
-  draft: RequestDraft,
+  draft: ChatRequestDraft,
 ): ChatPart[] {
   if (!draft.facts.files)
     draft.verdicts.refuse(`${path}.type`, 'The model reads no files. Send the text of the document.')
@@ -180,7 +180,7 @@ function heading(title: string | undefined, context: string | undefined): string
   return lines.length === 0 ? [] : [...lines, '']
 }
 
-function contentParts(source: Members, path: string, head: readonly string[], draft: RequestDraft): ChatPart[] {
+function contentParts(source: Members, path: string, head: readonly string[], draft: ChatRequestDraft): ChatPart[] {
   if (head.length > 0) draft.verdicts.approximate(path)
   const before = head.length === 0 ? [] : [textPart(head.join('\n'))]
   const { content } = source
@@ -192,7 +192,7 @@ function contentParts(source: Members, path: string, head: readonly string[], dr
   return [...before, ...parts]
 }
 
-function searchResultParts(block: Members, path: string, draft: RequestDraft): ChatPart[] {
+function searchResultParts(block: Members, path: string, draft: ChatRequestDraft): ChatPart[] {
   refuseCitations(block, path, draft)
   draft.verdicts.approximate(path)
   const texts = listAt(block['content'], `${path}.content`).flatMap((part, index) =>
@@ -207,10 +207,10 @@ function searchResultParts(block: Members, path: string, draft: RequestDraft): C
 }
 
 /** Citations are a promise: chat answers have none. */
-function refuseCitations(block: Members, path: string, draft: RequestDraft): void {
+function refuseCitations(block: Members, path: string, draft: ChatRequestDraft): void {
   if (isAbsent(block['citations'])) return
   const citations = objectAt(block['citations'], `${path}.citations`)
-  draft.judge(citations, `${path}.citations`, CITATIONS)
+  draft.checkMembers(citations, `${path}.citations`, CITATIONS)
   if (citations['enabled'] === true) {
     draft.verdicts.refuse(`${path}.citations.enabled`, 'Send the block without citations.')
   }

@@ -2,7 +2,7 @@ import { quoted } from '../../../core/errors.js'
 import { isAbsent, type Members, textAt, wrongShape } from '../members.js'
 import { type ChatMessage, type ChatPart, textPart, toolMessage, toolParts } from '../to-chat/tool-messages.js'
 import { breakpoint, partsOf } from './parts.js'
-import { type MemberTable, type RequestDraft } from './request-draft.js'
+import { type MemberTable, type ChatRequestDraft } from './request-draft.js'
 
 export const TOOL_RESULT_MEMBERS = {
   type: 'read',
@@ -27,14 +27,14 @@ export class ToolResults {
   private readonly calls = new Map<string, string>()
   private readonly results = new Map<string, Result>()
 
-  constructor(private readonly draft: RequestDraft) {}
+  constructor(private readonly draft: ChatRequestDraft) {}
 
   expect(id: string, path: string): void {
     this.calls.set(id, path)
   }
 
   add(block: Members, path: string): void {
-    this.draft.judge(block, path, TOOL_RESULT_MEMBERS)
+    this.draft.checkMembers(block, path, TOOL_RESULT_MEMBERS)
     const id = textAt(block['tool_use_id'], `${path}.tool_use_id`)
     if (!this.calls.has(id)) {
       this.draft.verdicts.refuse(`${path}.tool_use_id`, `There is no tool_use ${quoted(id)} in the message before.`)

@@ -11,7 +11,7 @@ import { type CallPiece, callsIn, contentIn, messageIn, thoughtsIn, usageIn } fr
 import { sealReasoning } from './reasoning-seal.js'
 
 /** What an answer depends on beside itself. */
-export interface AnswerContext {
+export interface ResponseContext {
   readonly envelope: ResponseEnvelope
   readonly wishes: Readonly<ReasoningWishes>
   readonly target: TranslationTarget
@@ -22,13 +22,13 @@ export const tierOf = ({ service_tier: tier }: Members): string | undefined =>
   typeof tier === 'string' ? tier : undefined
 
 /** What a client sends back, if it wants it or the upstream does. */
-export function sealedThoughts(text: string, { wishes, target }: AnswerContext): string | undefined {
+export function sealedThoughts(text: string, { wishes, target }: ResponseContext): string | undefined {
   const isSealed = wishes.isSealWanted || target.facts.reasoningField !== undefined
   return isSealed && text !== '' ? sealReasoning(target.seals, text) : undefined
 }
 
 /** A chat completion as a response; `texts` is the same with numbers as they came. Throws `upstream_failed`. */
-export function responseOfChat(answer: Members, texts: JsonTexts, context: AnswerContext): string {
+export function responseOfChat(answer: Members, texts: JsonTexts, context: ResponseContext): string {
   const { message, finishReason } = messageIn(answer)
   const calls = callsIn(message, texts.at('choices', 0, 'message')).map((call, index) => entryOf(call, index, context))
   const refusal = typeof message['refusal'] === 'string' ? message['refusal'] : ''
@@ -44,7 +44,7 @@ export function responseOfChat(answer: Members, texts: JsonTexts, context: Answe
   })
 }
 
-function reasoningIn(message: Members, context: AnswerContext): readonly AnswerEntry[] {
+function reasoningIn(message: Members, context: ResponseContext): readonly AnswerEntry[] {
   const text = thoughtsIn(message)
   if (text === '') return []
   const summaries = context.wishes.isSummaryWanted ? [text] : []
@@ -59,7 +59,7 @@ function saidIn(message: Members, refusal: string): readonly AnswerEntry[] {
   return parts.length === 0 ? [] : [{ kind: 'message', parts }]
 }
 
-function entryOf({ isCustom, name, text, id }: CallPiece, index: number, { envelope }: AnswerContext): AnswerEntry {
+function entryOf({ isCustom, name, text, id }: CallPiece, index: number, { envelope }: ResponseContext): AnswerEntry {
   if (name === undefined) throw malformedResponse('The upstream called a tool without a name.')
   return { kind: 'call', tool: { isCustom, name, callId: id ?? envelope.callId(index) }, text }
 }

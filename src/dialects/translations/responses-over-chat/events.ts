@@ -8,7 +8,7 @@ import { endOfChat } from '../stop-reasons.js'
 import { AnswerQueue, type AnswerSink } from '../to-chat/answer-queue.js'
 import { callsIn, choiceIn, contentIn, finishReasonIn, thoughtsIn, usageIn } from '../to-chat/answers.js'
 import type { ArrivingCall } from '../to-chat/arriving-call.js'
-import { type AnswerContext, sealedThoughts, tierOf } from './answer.js'
+import { type ResponseContext, sealedThoughts, tierOf } from './answer.js'
 
 type Kind = 'reasoning' | 'text' | 'refusal'
 
@@ -20,10 +20,10 @@ export class ChatToResponseEvents implements EventTranslation {
   private hasRefusal = false
   private readonly unknownWords: UnknownWords | undefined
 
-  constructor(context: AnswerContext) {
+  constructor(context: ResponseContext) {
     this.writer = new ResponseEventWriter(context.envelope, context.target.memory)
     this.unknownWords = context.target.unknownWords
-    // The writer tells of what it keeps, which is all that was held.
+    // The writer counts what it keeps, which is all that was held.
     this.queue = new AnswerQueue(new ItemSink(this.writer, context), undefined)
   }
 
@@ -67,7 +67,7 @@ class ItemSink implements AnswerSink<Kind> {
 
   constructor(
     private readonly writer: ResponseEventWriter,
-    private readonly context: AnswerContext,
+    private readonly context: ResponseContext,
   ) {}
 
   said(kind: Kind, text: string): string {

@@ -1,7 +1,7 @@
 import type { TranslationTarget } from '../../translator.js'
 import {
   type AssistantTurn,
-  type Call,
+  type CallEntry,
   currentTurns,
   type Entry,
   hasCalls,
@@ -12,19 +12,19 @@ import {
   type Turn,
 } from '../responses/conversation.js'
 import type { FilePart, ImagePart, Part, TextPart } from '../responses/parts.js'
-import type { RequestDraft } from '../responses/request-draft.js'
+import type { ResponsesDraft } from '../responses/request-draft.js'
 import { type ChatMessage, type ChatPart, textPart, toolMessage, toolParts } from '../to-chat/tool-messages.js'
 import { openReasoning } from './reasoning-seal.js'
 
 /** The conversation as chat writes it. */
-export function chatMessages(turns: readonly Turn[], draft: RequestDraft): readonly ChatMessage[] {
+export function chatMessages(turns: readonly Turn[], draft: ResponsesDraft): readonly ChatMessage[] {
   const messages = new ChatMessages(draft, new Set(currentTurns(turns)))
   for (const turn of draft.facts.systemRole === 'none' ? instructionsFirst(turns, draft) : turns) messages.add(turn)
   return messages.all
 }
 
 /** For upstreams that take one message of instructions, before the conversation. */
-function instructionsFirst(turns: readonly Turn[], draft: RequestDraft): readonly Turn[] {
+function instructionsFirst(turns: readonly Turn[], draft: ResponsesDraft): readonly Turn[] {
   const { instructions, rest } = splitInstructions(turns, true, draft)
   const [first] = instructions
   return first === undefined ? rest : [{ ...first, parts: instructions.flatMap(({ parts }) => parts) }, ...rest]
@@ -35,7 +35,7 @@ class ChatMessages {
 
   /** `current`: the turns since a user spoke last. */
   constructor(
-    private readonly draft: RequestDraft,
+    private readonly draft: ResponsesDraft,
     private readonly current: ReadonlySet<Turn>,
   ) {}
 
@@ -148,7 +148,7 @@ class ChatMessages {
 interface AssistantMessage {
   readonly path: string
   readonly parts: TextPart[]
-  readonly calls: Call[]
+  readonly calls: CallEntry[]
 }
 
 const textsOf = (entry: Extract<Entry, { kind: 'said' }>): readonly TextPart[] =>
@@ -160,7 +160,7 @@ function assistantContent(parts: readonly TextPart[]): unknown {
   return parts.map(({ kind, text }) => (kind === 'refusal' ? { type: kind, refusal: text } : { type: kind, text }))
 }
 
-const toolCall = ({ isCustom, id, name, text }: Call): object =>
+const toolCall = ({ isCustom, id, name, text }: CallEntry): object =>
   isCustom
     ? { id, type: 'custom', custom: { name, input: text } }
     : { id, type: 'function', function: { name, arguments: text } }

@@ -36,7 +36,7 @@ export interface Said {
   readonly parts: readonly Part[]
 }
 
-export interface Call {
+export interface CallEntry {
   readonly kind: 'call'
   readonly path: string
   readonly isCustom: boolean
@@ -54,7 +54,7 @@ export interface Reasoning {
   readonly text: string
 }
 
-export type Entry = Said | Call | Reasoning
+export type Entry = Said | CallEntry | Reasoning
 
 export interface Result {
   readonly path: string
@@ -122,7 +122,7 @@ function readItem(value: unknown, path: string, reading: PartReading): Item {
   dropUnknown(item, known, path, reading.verdicts)
   if (type === 'message') return readMessage(item, path, reading)
   if (type === 'reasoning') return readReasoning(item, path)
-  judgeCaller(item, path, reading)
+  refuseOtherCallers(item, path, reading)
   return type.endsWith('_output') ? readResult(item, path, reading) : readCall(item, type === 'custom_tool_call', path)
 }
 
@@ -146,14 +146,14 @@ function readMessage(item: Members, path: string, reading: PartReading): Item {
 }
 
 /** Calls from within a program that the upstream runs belong to tools that are not served. */
-function judgeCaller({ caller, namespace }: Members, path: string, { verdicts }: PartReading): void {
+function refuseOtherCallers({ caller, namespace }: Members, path: string, { verdicts }: PartReading): void {
   if (isRecord(caller) && caller['type'] !== 'direct') {
     verdicts.refuse(`${path}.caller`, 'Only calls by the model itself are served.')
   }
   if (!isAbsent(namespace)) verdicts.refuse(`${path}.namespace`, 'Send calls of functions without a namespace.')
 }
 
-function readCall(item: Members, isCustom: boolean, path: string): Call {
+function readCall(item: Members, isCustom: boolean, path: string): CallEntry {
   const key = isCustom ? 'input' : 'arguments'
   return {
     kind: 'call',
@@ -232,7 +232,7 @@ class Turns {
     this.turns.push({ kind: 'results', results })
   }
 
-  private take({ path, id }: Call): Result {
+  private take({ path, id }: CallEntry): Result {
     const result = this.results.get(id)?.pop() ?? this.refuse(path, id, 'output')
     this.taken.add(result)
     return result

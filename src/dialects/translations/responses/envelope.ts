@@ -25,7 +25,7 @@ export interface ResponseState {
   readonly serviceTier?: string | undefined
 }
 
-/** How the end of an answer is told. */
+/** The status of a response by the end of its answer. */
 export const END_STATES: Readonly<Record<AnswerEnd, Pick<ResponseState, 'status' | 'incompleteReason'>>> = {
   ended: { status: 'completed' },
   called: { status: 'completed' },

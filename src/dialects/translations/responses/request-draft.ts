@@ -23,7 +23,7 @@ export interface ReasoningWishes {
 }
 
 /** The upstream's request while it is made, field by field. */
-export class RequestDraft implements PartReading {
+export class ResponsesDraft implements PartReading {
   /** Members of the upstream's request; undefined ones are left out. */
   readonly upstream: Record<string, unknown> = {}
   readonly paths = new PathMap()
@@ -72,18 +72,18 @@ export class RequestDraft implements PartReading {
 /** Means nothing there, and nothing is lost by it; or is read elsewhere. */
 export const silent = (): void => undefined
 
-export const dropped: FieldHandler<RequestDraft> = (_value, { verdicts }, name) => {
+export const dropped: FieldHandler<ResponsesDraft> = (_value, { verdicts }, name) => {
   verdicts.drop(name)
 }
 
 /** The same field. */
-export const passed: FieldHandler<RequestDraft> = (value, draft, name) => {
+export const passed: FieldHandler<ResponsesDraft> = (value, draft, name) => {
   draft.set(name, value, name)
 }
 
 /** Refuses every value but the one that means what an upstream of another dialect does anyway. */
 export const refusedUnless =
-  (harmless: (value: unknown) => boolean, wayOut: string): FieldHandler<RequestDraft> =>
+  (harmless: (value: unknown) => boolean, wayOut: string): FieldHandler<ResponsesDraft> =>
   (value, { verdicts }, name) => {
     if (!harmless(value)) verdicts.refuse(name, wayOut)
   }
@@ -91,7 +91,7 @@ export const refusedUnless =
 const never = (): boolean => false
 const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0
 
-const include: FieldHandler<RequestDraft> = (value, { verdicts, wishes }) => {
+const include: FieldHandler<ResponsesDraft> = (value, { verdicts, wishes }) => {
   listAt(value, 'include').forEach((word, index) => {
     const path = `include[${index}]`
     if (word === 'reasoning.encrypted_content') wishes.isSealWanted = true
@@ -101,7 +101,7 @@ const include: FieldHandler<RequestDraft> = (value, { verdicts, wishes }) => {
 }
 
 /** Fields with the same fate whatever the upstream's dialect. */
-export const COMMON_FIELDS: FieldTable<RequestDraft> = {
+export const COMMON_FIELDS: FieldTable<ResponsesDraft> = {
   background: refusedUnless((value) => value === false, 'Send the request without it, and wait or stream.'),
   context_management: refusedUnless(isEmptyList, 'Shorten the conversation yourself.'),
   conversation: refusedUnless(never, SEND_ITEMS),
@@ -135,7 +135,7 @@ export interface ReasoningAsked {
 }
 
 /** Reads `reasoning`. */
-export function readReasoningAsked(value: unknown, { verdicts, wishes }: RequestDraft): ReasoningAsked {
+export function readReasoningAsked(value: unknown, { verdicts, wishes }: ResponsesDraft): ReasoningAsked {
   const reasoning = objectAt(value, 'reasoning')
   let summaryPath: string | undefined
   for (const [name, member] of Object.entries(reasoning)) {

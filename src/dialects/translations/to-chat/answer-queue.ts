@@ -35,7 +35,7 @@ export class AnswerQueue<Kind extends string> {
   private heldBytes = 0
   private reportedBytes = 0
 
-  /** `memory`: told of what is held, where the sink does not tell. */
+  /** `memory`: counts what is held; undefined where the sink counts it. */
   constructor(
     private readonly sink: AnswerSink<Kind>,
     private readonly memory: TranslationTarget['memory'],
