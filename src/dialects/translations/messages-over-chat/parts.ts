@@ -40,9 +40,9 @@ const PARTS: Readonly<Record<keyof typeof PART_MEMBERS, PartTranslation>> = {
 }
 
 /** The blocks that become parts. */
-export type PartBlock = keyof typeof PARTS
+type PartBlock = keyof typeof PARTS
 
-export const isPartBlock = (type: string): type is PartBlock => Object.hasOwn(PARTS, type)
+const isPartBlock = (type: string): type is PartBlock => Object.hasOwn(PARTS, type)
 
 /** Parts for a block of one of the allowed types; others are refused. Empty texts have no part. */
 export function partsOf(

@@ -1,14 +1,14 @@
 import type { JsonTexts } from '../../../core/json-text.js'
+import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
-import type { TranslationTarget } from '../../translator.js'
-import type { Members } from '../members.js'
+import type { Seals, TranslationTarget } from '../../translator.js'
+import { type Members, parsedOr } from '../members.js'
 import type { ResponseEnvelope } from '../responses/envelope.js'
 import type { OutputPart } from '../responses/output-items.js'
 import type { ReasoningWishes } from '../responses/request-draft.js'
 import { type AnswerEntry, wholeResponse } from '../responses/whole-response.js'
 import { endOfChat } from '../stop-reasons.js'
 import { type CallPiece, callsIn, contentIn, messageIn, thoughtsIn, usageIn } from '../to-chat/answers.js'
-import { sealReasoning } from './reasoning-seal.js'
 
 /** What an answer depends on beside itself. */
 export interface ResponseContext {
@@ -24,7 +24,14 @@ export const tierOf = ({ service_tier: tier }: Members): string | undefined =>
 /** What a client sends back, if it wants it or the upstream does. */
 export function sealedThoughts(text: string, { wishes, target }: ResponseContext): string | undefined {
   const isSealed = wishes.isSealWanted || target.facts.reasoningField !== undefined
-  return isSealed && text !== '' ? sealReasoning(target.seals, text) : undefined
+  // Unlike what messages upstreams thought, which is sealed as a list of blocks, it is an object.
+  return isSealed && text !== '' ? target.seals.seal(JSON.stringify({ reasoning: text })) : undefined
+}
+
+/** undefined for what was not sealed so, or not for this owner. */
+export function openedThoughts(sealed: string, seals: Seals): string | undefined {
+  const value = parsedOr(seals.open(sealed))
+  return isRecord(value) && typeof value['reasoning'] === 'string' ? value['reasoning'] : undefined
 }
 
 /** A chat completion as a response; `texts` is the same with numbers as they came. Throws `upstream_failed`. */

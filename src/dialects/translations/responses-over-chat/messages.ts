@@ -14,7 +14,7 @@ import {
 import type { FilePart, ImagePart, Part, TextPart } from '../responses/parts.js'
 import type { ResponsesDraft } from '../responses/request-draft.js'
 import { type ChatMessage, type ChatPart, textPart, toolMessage, toolParts } from '../to-chat/tool-messages.js'
-import { openReasoning } from './reasoning-seal.js'
+import { openedThoughts } from './answer.js'
 
 /** The conversation as chat writes it. */
 export function chatMessages(turns: readonly Turn[], draft: ResponsesDraft): readonly ChatMessage[] {
@@ -166,4 +166,4 @@ const toolCall = ({ isCustom, id, name, text }: CallEntry): object =>
     : { id, type: 'function', function: { name, arguments: text } }
 
 const reasoningText = ({ sealed, text }: Reasoning, { seals }: TranslationTarget): string =>
-  (sealed === undefined ? undefined : openReasoning(seals, sealed)) ?? text
+  (sealed === undefined ? undefined : openedThoughts(sealed, seals)) ?? text

@@ -10,7 +10,7 @@ export interface InstructionsTurn {
   readonly parts: readonly Part[]
 }
 
-export interface UserTurn {
+interface UserTurn {
   readonly kind: 'user'
   readonly path: string
   readonly parts: readonly Part[]
@@ -23,7 +23,7 @@ export interface AssistantTurn {
 }
 
 /** What came back for the calls of the turn before, in their order and all of it. */
-export interface ResultsTurn {
+interface ResultsTurn {
   readonly kind: 'results'
   readonly results: readonly Result[]
 }

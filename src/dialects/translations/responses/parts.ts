@@ -91,7 +91,7 @@ const TYPES = {
   instructions: new Set(['input_text']),
 } as const satisfies Readonly<Record<string, ReadonlySet<string>>>
 
-export type Speaker = keyof typeof TYPES
+type Speaker = keyof typeof TYPES
 
 /** Reads content, a string or parts. Throws `invalid_request`, also for parts that no other dialect has. */
 export function readParts(content: unknown, path: string, speaker: Speaker, reading: PartReading): readonly Part[] {

@@ -6,7 +6,7 @@ export type ChatPart = Record<string, unknown> & { readonly type: string; text?:
 export const textPart = (text: string): ChatPart => ({ type: 'text', text })
 
 /** What came back for a call of a tool. */
-export interface ToolParts {
+interface ToolParts {
   /** Of the tool message, which cannot hold more. */
   readonly texts: ChatPart[]
   /** Pictures and files that the texts mention, for a message of the user behind all results. */
