@@ -43,7 +43,11 @@ export function messageTextOf(answer: Members, texts: JsonTexts, context: Messag
 }
 
 /** A message of which nothing has come yet, with every member of its type. */
-export const emptyMessage = ({ id }: Members, { model, requestId }: MessageContext, figures: TokenFigures): object => ({
+export const emptyMessage = (
+  { id }: Members,
+  { model, requestId }: Pick<MessageContext, 'model' | 'requestId'>,
+  figures: TokenFigures,
+): object => ({
   id: typeof id === 'string' && id !== '' ? id : `msg_${requestId}`,
   type: 'message',
   role: 'assistant',
@@ -82,7 +86,12 @@ export const thinkingBlock = (thinking: string, signature: string): object => ({
   signature,
 })
 
-export const toolUseBlock = (id: string, name: string, input: object, { toolNames }: MessageContext): object => ({
+export const toolUseBlock = (
+  id: string,
+  name: string,
+  input: object,
+  { toolNames }: Pick<MessageContext, 'toolNames'>,
+): object => ({
   type: 'tool_use',
   id,
   name: toolNames.original(name),

@@ -22,7 +22,7 @@ import { BlockWriter, type TextKind } from './block-writer.js'
 const MAXIMUM_REFUSAL_CHARACTERS = 256 * 1024
 
 /** Members of a message's usage that its last delta has, too. */
-const DELTA_USAGE: ReadonlySet<string> = new Set([
+export const DELTA_USAGE: ReadonlySet<string> = new Set([
   'input_tokens',
   'cache_creation_input_tokens',
   'cache_read_input_tokens',

@@ -99,29 +99,31 @@ const CONTENT_SOURCE: MemberTable = { type: 'read', content: 'read' }
 const IMAGE_TYPES: ReadonlySet<string> = new Set(['image/jpeg', 'image/png', 'image/gif', 'image/webp'])
 const FETCHED = /^https?:\/\//i
 
-/** The source types of images and documents that have a counterpart. */
-export const IMAGE_SOURCES = ['base64', 'url'] as const
-export const DOCUMENT_SOURCES = ['base64', 'text', 'content'] as const
+type ImageSource = (source: Members, path: string, draft: ChatRequestDraft) => string
+
+/** The URLs of images by the types of their sources; others are refused. */
+export const IMAGE_SOURCES: Readonly<Record<string, ImageSource>> = { base64: dataUrl, url: webUrl }
 
 function imageParts(block: Members, path: string, draft: ChatRequestDraft): ChatPart[] {
   if (!draft.facts.vision) draft.verdicts.refuse(`${path}.type`, 'The model does not read images.')
-  return [
-    {
-      type: 'image_url',
-      image_url: { url: imageUrl(objectAt(block['source'], `${path}.source`), `${path}.source`, draft) },
-    },
-  ]
+  const sourcePath = `${path}.source`
+  const source = objectAt(block['source'], sourcePath)
+  const type = textAt(source['type'], `${sourcePath}.type`)
+  const urlOf = Object.hasOwn(IMAGE_SOURCES, type) ? IMAGE_SOURCES[type] : undefined
+  if (urlOf === undefined) {
+    draft.verdicts.refuse(`${sourcePath}.type`, 'Send the image with a base64 or url source.')
+  }
+  return [{ type: 'image_url', image_url: { url: urlOf(source, sourcePath, draft) } }]
 }
 
-function imageUrl(source: Members, path: string, draft: ChatRequestDraft): string {
-  const type = textAt(source['type'], `${path}.type`)
-  if (type === 'url') {
-    draft.checkMembers(source, path, URL_SOURCE)
-    const url = textAt(source['url'], `${path}.url`)
-    if (!FETCHED.test(url)) throw wrongShape(`${path}.url`, 'an http or https URL', url)
-    return url
-  }
-  if (type !== 'base64') draft.verdicts.refuse(`${path}.type`, 'Send the image with a base64 or url source.')
+function webUrl(source: Members, path: string, draft: ChatRequestDraft): string {
+  draft.checkMembers(source, path, URL_SOURCE)
+  const url = textAt(source['url'], `${path}.url`)
+  if (!FETCHED.test(url)) throw wrongShape(`${path}.url`, 'an http or https URL', url)
+  return url
+}
+
+function dataUrl(source: Members, path: string, draft: ChatRequestDraft): string {
   draft.checkMembers(source, path, BASE64_SOURCE)
   const mediaType = textAt(source['media_type'], `${path}.media_type`)
   if (!IMAGE_TYPES.has(mediaType)) {
@@ -130,35 +132,39 @@ function imageUrl(source: Members, path: string, draft: ChatRequestDraft): strin
   return `data:${mediaType};base64,${textAt(source['data'], `${path}.data`)}`
 }
 
+/** A document and where it stands. */
+interface DocumentBlock {
+  readonly path: string
+  readonly source: Members
+  readonly title: string | undefined
+  readonly context: string | undefined
+}
+
+type DocumentSource = (document: DocumentBlock, draft: ChatRequestDraft) => ChatPart[]
+
+/** The parts of documents by the types of their sources; others are refused. */
+export const DOCUMENT_SOURCES: Readonly<Record<string, DocumentSource>> = {
+  base64: fileParts,
+  text: documentText,
+  content: contentParts,
+}
+
 function documentParts(block: Members, path: string, draft: ChatRequestDraft): ChatPart[] {
   refuseCitations(block, path, draft)
   const title = optionalTextAt(block['title'], `${path}.title`)
   const context = optionalTextAt(block['context'], `${path}.context`)
   const source = objectAt(block['source'], `${path}.source`)
-  const sourcePath = `${path}.source`
-  switch (textAt(source['type'], `${sourcePath}.type`)) {
-    case 'base64':
-      draft.checkMembers(source, sourcePath, BASE64_SOURCE)
-      return fileParts(source, path, title, context, draft)
-    case 'text':
-      draft.checkMembers(source, sourcePath, BASE64_SOURCE)
-      draft.verdicts.approximate(path)
-      return [textPart([...heading(title, context), textAt(source['data'], `${sourcePath}.data`)].join('\n'))]
-    case 'content':
-      draft.checkMembers(source, sourcePath, CONTENT_SOURCE)
-      return contentParts(source, path, heading(title, context), draft)
-    default:
-      draft.verdicts.refuse(`${sourcePath}.type`, 'Send the document with a base64, text or content source.')
+  const type = textAt(source['type'], `${path}.source.type`)
+  const partsFrom = Object.hasOwn(DOCUMENT_SOURCES, type) ? DOCUMENT_SOURCES[type] : undefined
+  if (partsFrom === undefined) {
+    draft.verdicts.refuse(`${path}.source.type`, 'Send the document with a base64, text or content source.')
   }
+  return partsFrom({ path, source, title, context }, draft)
 }
 
-function fileParts(
-  source: Members,
-  path: string,
-  title: string | undefined,
-  context: string | undefined,
-  draft: ChatRequestDraft,
-): ChatPart[] {
+function fileParts(document: DocumentBlock, draft: ChatRequestDraft): ChatPart[] {
+  const { path, source, title, context } = document
+  draft.checkMembers(source, `${path}.source`, BASE64_SOURCE)
   if (!draft.facts.files)
     draft.verdicts.refuse(`${path}.type`, 'The model reads no files. Send the text of the document.')
   if (textAt(source['media_type'], `${path}.source.media_type`) !== 'application/pdf') {
@@ -169,18 +175,28 @@ function fileParts(
   if (context === undefined) return [file]
   // A file has no other place for it, and the model was to know it.
   draft.verdicts.approximate(`${path}.context`)
-  return [textPart(heading(title, context).join('\n')), file]
+  return [textPart(heading(document).join('\n')), file]
+}
+
+function documentText(document: DocumentBlock, draft: ChatRequestDraft): ChatPart[] {
+  const { path, source } = document
+  draft.checkMembers(source, `${path}.source`, BASE64_SOURCE)
+  draft.verdicts.approximate(path)
+  return [textPart([...heading(document), textAt(source['data'], `${path}.source.data`)].join('\n'))]
 }
 
 /** What is said of a document before its text. */
-function heading(title: string | undefined, context: string | undefined): string[] {
+function heading({ title, context }: DocumentBlock): string[] {
   const lines = []
   if (title !== undefined) lines.push(`Document: ${title}`)
   if (context !== undefined) lines.push(`Context: ${context}`)
   return lines.length === 0 ? [] : [...lines, '']
 }
 
-function contentParts(source: Members, path: string, head: readonly string[], draft: ChatRequestDraft): ChatPart[] {
+function contentParts(document: DocumentBlock, draft: ChatRequestDraft): ChatPart[] {
+  const { path, source } = document
+  draft.checkMembers(source, `${path}.source`, CONTENT_SOURCE)
+  const head = heading(document)
   if (head.length > 0) draft.verdicts.approximate(path)
   const before = head.length === 0 ? [] : [textPart(head.join('\n'))]
   const { content } = source
