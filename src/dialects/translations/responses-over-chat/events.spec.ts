@@ -7,10 +7,8 @@ import {
   eventsIn,
   lastResponse,
   ResponsesTranslation,
-  sealed,
-  thrownBy,
-  type TranslationSetting,
 } from '../../../../test/support/responses-translation.js'
+import { sealed, thrownBy, type TranslationSetting } from '../../../../test/support/translation.js'
 import { GatewayError } from '../../../core/errors.js'
 import type { ChatFields } from '../../openai-wire.js'
 import { responsesOverChat } from './responses-over-chat.js'

@@ -1,10 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
-import {
-  ResponsesTranslation,
-  sealed,
-  thrownBy,
-  type TranslationSetting,
-} from '../../../../test/support/responses-translation.js'
+import { ResponsesTranslation } from '../../../../test/support/responses-translation.js'
+import { sealed, thrownBy, type TranslationSetting } from '../../../../test/support/translation.js'
 import type { ChatFields } from '../../openai-wire.js'
 import { responsesOverChat } from './responses-over-chat.js'
 

@@ -6,10 +6,8 @@ import {
   comparable,
   lastResponse,
   ResponsesTranslation,
-  sealed,
-  thrownBy,
-  type TranslationSetting,
 } from '../../../../test/support/responses-translation.js'
+import { sealed, thrownBy, type TranslationSetting } from '../../../../test/support/translation.js'
 import { GatewayError } from '../../../core/errors.js'
 import type { MessagesFields } from '../../anthropic-messages.js'
 import { responsesOverMessages } from './responses-over-messages.js'

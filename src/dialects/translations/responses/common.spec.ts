@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
-import { ResponsesTranslation, type TranslationSetting } from '../../../../test/support/responses-translation.js'
+import { ResponsesTranslation } from '../../../../test/support/responses-translation.js'
+import { type TranslationSetting } from '../../../../test/support/translation.js'
 import { responsesOverChat } from '../responses-over-chat/responses-over-chat.js'
 import { responsesOverMessages } from '../responses-over-messages/responses-over-messages.js'
 

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
-import { ResponsesTranslation, thrownBy } from '../../../../test/support/responses-translation.js'
+import { ResponsesTranslation } from '../../../../test/support/responses-translation.js'
+import { thrownBy } from '../../../../test/support/translation.js'
 import { FIELDS as CHAT_FIELDS } from '../responses-over-chat/request.js'
 import { responsesOverChat } from '../responses-over-chat/responses-over-chat.js'
 import { FIELDS as MESSAGES_FIELDS } from '../responses-over-messages/request.js'
