@@ -1,19 +1,18 @@
 import { describe, expect, it } from '@jest/globals'
+import { TranslationRun } from '../../../test/support/translation.js'
 import type { ByteSink, ByteSource, ProviderResponse } from '../../core/byte-stream.js'
 import { GatewayError } from '../../core/errors.js'
-import { JsonBody, type ModelFields } from '../../core/json-body.js'
+import type { ModelFields } from '../../core/json-body.js'
 import { type SseDialect, SseRelay } from '../../upstream/sse-relay.js'
 import { eventResponse } from '../../upstream/upstream-response.js'
 import { MESSAGES_EVENTS } from '../anthropic-messages.js'
-import { factsOf } from '../model-facts.js'
 import { CHAT_EVENTS } from '../openai-wire.js'
 import { sendTranslated, type Translator } from '../translator.js'
-import { type DialectPair, Verdicts } from '../verdicts.js'
+import type { DialectPair } from '../verdicts.js'
 import { chatOverMessages } from './chat-over-messages/chat-over-messages.js'
 import { messagesOverChat } from './messages-over-chat/messages-over-chat.js'
 import { responsesOverChat } from './responses-over-chat/responses-over-chat.js'
 import { responsesOverMessages } from './responses-over-messages/responses-over-messages.js'
-import { OwnerSeals } from './seals.js'
 
 const messagesEvent = (type: string, fields: object): string =>
   `event: ${type}\r\ndata: ${JSON.stringify({ type, ...fields })}\r\n\r\n`
@@ -99,10 +98,7 @@ function pairOf<Fields extends ModelFields, UpstreamFields extends object>(
     end,
     dialect: pair.upstream === 'messages' ? MESSAGES_EVENTS : CHAT_EVENTS,
     translate: (source) => {
-      const body = JsonBody.parse(Buffer.from(text)) as unknown as JsonBody<Fields>
-      const seals = new OwnerSeals(Buffer.from('secret'), 'owner')
-      const target = { upstreamModel: 'theirs', facts: factsOf(undefined), requestId: 'r', seals }
-      const translation = translator(body, target, new Verdicts(pair, false))
+      const { translation } = new TranslationRun(pair, translator, text)
       return sendTranslated(translation, undefined, () => eventResponse(200, {}, source))
     },
   }

@@ -1,10 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
+import { TranslationRun } from '../../../../test/support/translation.js'
 import { GatewayError } from '../../../core/errors.js'
-import { JsonBody } from '../../../core/json-body.js'
-import { JsonTexts } from '../../../core/json-text.js'
-import { estimateInputTokens, type MessagesFields } from '../../anthropic-messages.js'
-import { factsOf } from '../../model-facts.js'
-import { Verdicts } from '../../verdicts.js'
+import { estimateInputTokens } from '../../anthropic-messages.js'
 import { OwnerSeals } from '../seals.js'
 import { messagesOverChat } from './messages-over-chat.js'
 
@@ -13,14 +10,15 @@ type Members = Record<string, unknown>
 const SEALS = new OwnerSeals(Buffer.from('secret'), 'owner')
 const FIELDS = { model: 'claude-here', max_tokens: 9, messages: [{ role: 'user', content: 'Hello' }] }
 
-function textFor(answer: Members, spelled = JSON.stringify(answer)): string {
-  const body = JsonBody.written<MessagesFields>(JSON.stringify(FIELDS), FIELDS)
-  const target = { upstreamModel: 'some-model', facts: factsOf(undefined), requestId: 'req1', seals: SEALS }
-  const translation = messagesOverChat(body, target, new Verdicts({ client: 'messages', upstream: 'chat' }, true))
-  return translation.response(answer, new JsonTexts(Buffer.from(spelled)))
-}
+/** An answer may be given as it is spelled. */
+const textFor = (answer: object | string): string =>
+  new TranslationRun({ client: 'messages', upstream: 'chat' }, messagesOverChat, FIELDS, {
+    isStrict: true,
+    requestId: 'req1',
+    seals: SEALS,
+  }).answerText(answer)
 
-const messageFor = (answer: Members): Members => JSON.parse(textFor(answer)) as Members
+const messageFor = (answer: object | string): Members => JSON.parse(textFor(answer)) as Members
 
 const answer = (message: Members, finishReason: unknown = 'stop', more: Members = {}): Members => ({
   id: 'chatcmpl-1',
@@ -193,7 +191,7 @@ describe('A whole answer of a chat upstream', () => {
     const content = [{ type: 'text', text: 'Let me ' }, { type: 'other' }, { type: 'text', text: 'see.' }]
     const whole = answer({ content, tool_calls: calls }, 'tool_calls')
     const spelled = JSON.stringify(whole).replace('{"x":1}', '{"x":1.0}')
-    const translated = textFor(whole, spelled)
+    const translated = textFor(spelled)
     expect(JSON.parse(translated)).toHaveProperty('content', [
       { type: 'text', text: 'Let me see.', citations: null },
       toolUse('call_req1_0', {}),

@@ -1,13 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import { MessageStream } from '@anthropic-ai/sdk/lib/MessageStream.js'
-import { GatewayError } from '../../../core/errors.js'
-import { JsonBody } from '../../../core/json-body.js'
-import { JsonTexts } from '../../../core/json-text.js'
+import { thrownBy, TranslationRun } from '../../../../test/support/translation.js'
 import { estimateInputTokens, type MessagesFields } from '../../anthropic-messages.js'
-import { factsOf } from '../../model-facts.js'
 import type { ChatFields } from '../../openai-wire.js'
-import type { Translation } from '../../translator.js'
-import { Verdicts } from '../../verdicts.js'
 import { OwnerSeals } from '../seals.js'
 import { messagesOverChat } from './messages-over-chat.js'
 
@@ -16,11 +11,13 @@ type Members = Record<string, unknown>
 const SEALS = new OwnerSeals(Buffer.from('secret'), 'owner')
 const FIELDS = { model: 'claude-here', max_tokens: 9, stream: true, messages: [{ role: 'user', content: 'Hello' }] }
 
-function translation(memory?: { add: (bytes: number) => void }): Translation<ChatFields> {
-  const body = JsonBody.written<MessagesFields>(JSON.stringify(FIELDS), FIELDS)
-  const target = { upstreamModel: 'some-model', facts: factsOf(undefined), requestId: 'req1', seals: SEALS, memory }
-  return messagesOverChat(body, target, new Verdicts({ client: 'messages', upstream: 'chat' }, true))
-}
+const run = (memory?: { add: (bytes: number) => void }): TranslationRun<MessagesFields, ChatFields> =>
+  new TranslationRun<MessagesFields, ChatFields>({ client: 'messages', upstream: 'chat' }, messagesOverChat, FIELDS, {
+    isStrict: true,
+    requestId: 'req1',
+    seals: SEALS,
+    memory,
+  })
 
 const chunkOf = (choices: Members[], more: Members = {}): Members => ({
   id: 'chatcmpl-1',
@@ -63,10 +60,7 @@ function eventsIn(frames: string): Members[] {
     })
 }
 
-function play(...chunks: Members[]): Members[] {
-  const events = translation().events()
-  return eventsIn(chunks.map((chunk) => events.event(chunk)).join('') + events.end())
-}
+const play = (...chunks: Members[]): Members[] => eventsIn(run().frames(chunks))
 
 /** As short as possible: `0+text`, `0:Hello`, `0-`. */
 const outline = (events: readonly Members[]): string[] =>
@@ -94,17 +88,7 @@ async function finalMessage(events: readonly Members[]): Promise<unknown> {
 /** The whole answer for what the chunks say. */
 function wholeMessage(message: Members, finishReason: string, usage: unknown = USAGE): unknown {
   const answer = { id: 'chatcmpl-1', choices: [{ index: 0, message, finish_reason: finishReason }], usage }
-  return JSON.parse(translation().response(answer, new JsonTexts(Buffer.from(JSON.stringify(answer)))))
-}
-
-const failure = (play: () => unknown): GatewayError => {
-  try {
-    play()
-  } catch (error) {
-    if (error instanceof GatewayError) return error
-    throw error
-  }
-  throw new Error('no failure')
+  return JSON.parse(run().answerText(answer))
 }
 
 describe('A stream of chat chunks', () => {
@@ -165,7 +149,7 @@ describe('A stream of chat chunks', () => {
     ['nothing known', { id: 'chatcmpl-1', obfuscation: 'x' }],
     ['usage', USAGE_CHUNK],
   ])('is opened by a first chunk of any kind: %s', (_name, first) => {
-    expect(eventsIn(translation().events().event(first))[0]).toMatchObject({
+    expect(eventsIn(run().translation.events().event(first))[0]).toMatchObject({
       type: 'message_start',
       message: { id: 'chatcmpl-1' },
     })
@@ -257,7 +241,7 @@ describe('A stream of chat chunks', () => {
   })
 
   it('waits for the id and the name of a call', () => {
-    const events = translation().events()
+    const events = run().translation.events()
     expect(outline(eventsIn(events.event(calls(piece(0, '{"a":', { id: 'c0' })))))).toEqual([])
     expect(outline(eventsIn(events.event(calls(piece(0, '1', { name: 'tool0' })))))).toEqual(['0+tool_use', '0:{"a":1'])
     expect(outline(eventsIn(events.event(calls(piece(0, '}')))))).toEqual(['0:}'])
@@ -366,7 +350,7 @@ describe('A stream of chat chunks', () => {
 
   it('holds 256 KiB at most of an input that is no object, of which the request is told', () => {
     let held = 0
-    const events = translation({ add: (bytes) => void (held += bytes) }).events()
+    const events = run({ add: (bytes) => void (held += bytes) }).translation.events()
     const half = 'x'.repeat(128 * 1024)
     // Each has its own limit, and a call may have a longer input that is an object.
     events.event(calls(piece(0, `{"a":"${half}`, head(0))))
@@ -376,7 +360,7 @@ describe('A stream of chat chunks', () => {
     const before = held
     events.event(calls(piece(1, half)))
     expect(held - before).toBe(half.length)
-    expect(failure(() => events.event(calls(piece(1, half)))).kind).toBe('upstream_failed')
+    expect(thrownBy(() => events.event(calls(piece(1, half)))).kind).toBe('upstream_failed')
   })
 
   it('goes on where the finish reason is empty', () => {
@@ -428,10 +412,10 @@ describe('A stream of chat chunks', () => {
 
   it('holds 256 KiB at most of a refusal, of which the request is told', () => {
     let held = 0
-    const events = translation({ add: (bytes) => void (held += bytes) }).events()
+    const events = run({ add: (bytes) => void (held += bytes) }).translation.events()
     events.event(delta({ refusal: 'x'.repeat(256 * 1024) }))
     expect(held).toBe(256 * 1024)
-    expect(failure(() => events.event(delta({ refusal: 'x' }))).kind).toBe('upstream_failed')
+    expect(thrownBy(() => events.event(delta({ refusal: 'x' }))).kind).toBe('upstream_failed')
   })
 
   it('that is a refusal explains it at its end and hands no further calls on', () => {
@@ -492,13 +476,13 @@ describe('A stream of chat chunks', () => {
   })
 
   it('without a finish reason never ends', () => {
-    const events = translation().events()
+    const events = run().translation.events()
     events.event(delta({ content: 'Hi' }))
-    expect(failure(() => events.end()).kind).toBe('upstream_failed')
+    expect(thrownBy(() => events.end()).kind).toBe('upstream_failed')
   })
 
   it('tells nothing of an end before the upstream has ended, wherever it is cut', () => {
-    const events = translation().events()
+    const events = run().translation.events()
     const chunks = [
       ROLE,
       delta({ reasoning: 'Hm' }),
@@ -518,7 +502,7 @@ describe('A stream of chat chunks', () => {
     ['a call that is no object', delta({ tool_calls: ['x'] })],
     ['a piece of an input that is no text', calls({ index: 0, function: { arguments: [] } })],
   ])("with %s is the upstream's failure", (_name, chunk) => {
-    expect(failure(() => translation().events().event(chunk)).kind).toBe('upstream_failed')
+    expect(thrownBy(() => run().translation.events().event(chunk)).kind).toBe('upstream_failed')
   })
 
   it.each([
@@ -528,17 +512,17 @@ describe('A stream of chat chunks', () => {
       [calls(piece(0, '{}', head(0)), piece(1, '{}', head(1))), calls(piece(0, '{}'))],
     ],
   ])("with %s is the upstream's failure", (_name, chunks) => {
-    expect(failure(() => play(...chunks)).kind).toBe('upstream_failed')
+    expect(thrownBy(() => play(...chunks)).kind).toBe('upstream_failed')
   })
 
   it('holds 256 KiB at most, of which the request is told', () => {
     const held: number[] = []
-    const events = translation({ add: (bytes) => held.push(bytes) }).events()
+    const events = run({ add: (bytes) => held.push(bytes) }).translation.events()
     events.event(calls(piece(0, '{', head(0))))
     events.event(calls(piece(1, 'x'.repeat(200 * 1024), head(1))))
     events.event(calls(piece(2, 'é'.repeat(28 * 1024), head(2))))
     expect(held.reduce((sum, bytes) => sum + bytes, 0)).toBe(256 * 1024)
-    expect(failure(() => events.event(calls(piece(1, 'x')))).kind).toBe('upstream_failed')
+    expect(thrownBy(() => events.event(calls(piece(1, 'x')))).kind).toBe('upstream_failed')
   })
 
   it('lets a call of any length through whose turn it is', () => {
