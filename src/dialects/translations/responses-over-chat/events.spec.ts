@@ -45,58 +45,17 @@ const typesOf = (events: readonly ResponseStreamEvent[]): readonly string[] =>
 const argumentsOf = (events: readonly ResponseStreamEvent[]): readonly unknown[] =>
   lastResponse(events).output.map((item) => (item.type === 'function_call' ? [item.name, item.arguments] : item.type))
 
-const ITEM = ['output_item.added', 'content_part.added']
-const TEXT_END = ['output_text.done', 'content_part.done', 'output_item.done']
 const BEGINNING = ['created', 'in_progress']
 const CALL_END = ['function_call_arguments.done', 'output_item.done']
 
 describe('The events of a chat upstream as those of a response', () => {
-  it('tell of a text, as the vendor’s client expects them', async () => {
-    const events = translate().events([
-      FIRST,
-      chunk({ content: 'Hel' }),
-      chunk({ content: 'lo' }),
-      end(),
-      { ...FIGURES, service_tier: 'priority' },
-    ])
-    expect(typesOf(events)).toEqual([
-      ...BEGINNING,
-      ...ITEM,
-      'output_text.delta',
-      'output_text.delta',
-      ...TEXT_END,
-      'completed',
-    ])
-    const id: unknown = expect.stringMatching(/^msg_/)
-    const at = { item_id: id, output_index: 0, content_index: 0 }
-    const item = { id, type: 'message', role: 'assistant', status: 'in_progress', content: [] }
-    const part = { type: 'output_text', annotations: [], logprobs: [], text: '' }
-    const whole = { ...part, text: 'Hello' }
-    expect(events.slice(2, -1)).toEqual(
-      [
-        { type: 'response.output_item.added', output_index: 0, item },
-        { type: 'response.content_part.added', ...at, part },
-        { type: 'response.output_text.delta', ...at, delta: 'Hel', logprobs: [] },
-        { type: 'response.output_text.delta', ...at, delta: 'lo', logprobs: [] },
-        { type: 'response.output_text.done', ...at, text: 'Hello', logprobs: [] },
-        { type: 'response.content_part.done', ...at, part: whole },
-        {
-          type: 'response.output_item.done',
-          output_index: 0,
-          item: { ...item, status: 'completed', content: [whole] },
-        },
-      ].map((event, index) => ({ ...event, sequence_number: index + 2 })),
-    )
-    const [created, inProgress] = events
-    for (const event of [created, inProgress]) {
-      expect(event).toMatchObject({ response: { status: 'in_progress', output: [], usage: null, completed_at: null } })
-    }
+  it('tell at their end what was used, and in which class', () => {
+    const events = translate().events([FIRST, chunk({ content: 'a' }), end(), { ...FIGURES, service_tier: 'priority' }])
     expect(lastResponse(events)).toMatchObject({
       status: 'completed',
       service_tier: 'priority',
       usage: { total_tokens: 30 },
     })
-    expect(comparable(await accumulated(events))).toEqual(comparable(lastResponse(events)))
   })
 
   it('begin with the first chunk of any kind', () => {
@@ -119,16 +78,6 @@ describe('The events of a chat upstream as those of a response', () => {
     const events = translate({ reasoning: { summary: 'auto' }, include: ['reasoning.encrypted_content'] }).events(
       chunks,
     )
-    expect(typesOf(events).slice(2, 10)).toEqual([
-      'output_item.added',
-      'reasoning_summary_part.added',
-      'reasoning_summary_text.delta',
-      'reasoning_summary_text.delta',
-      'reasoning_summary_text.done',
-      'reasoning_summary_part.done',
-      'output_item.done',
-      'output_item.added',
-    ])
     const [item] = lastResponse(events).output
     expect(item).toEqual({
       id: expect.stringMatching(/^rs_/),
