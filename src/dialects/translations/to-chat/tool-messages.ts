@@ -1,8 +1,10 @@
+/** A message of a chat request. */
 export type ChatMessage = Record<string, unknown> & { readonly role: string; content?: unknown }
 
 /** A content part of a chat message. */
 export type ChatPart = Record<string, unknown> & { readonly type: string; text?: string }
 
+/** A part that is text. */
 export const textPart = (text: string): ChatPart => ({ type: 'text', text })
 
 /** What came back for a call of a tool. */
@@ -13,6 +15,7 @@ interface ToolParts {
   readonly attachments: readonly ChatPart[]
 }
 
+/** Splits the parts of a result by where chat upstreams take them. */
 export function toolParts(callId: string, parts: readonly ChatPart[]): ToolParts {
   const counts = { picture: 0, file: 0 }
   const attachments: ChatPart[] = []
@@ -26,7 +29,7 @@ export function toolParts(callId: string, parts: readonly ChatPart[]): ToolParts
   return { texts, attachments }
 }
 
-/** A string where that is enough: there are upstreams that take nothing else. */
+/** The message for a result: a string where that is enough, as there are upstreams that take nothing else. */
 export function toolMessage(callId: string, texts: readonly ChatPart[]): ChatMessage {
   const [only] = texts
   const isPlain = texts.length === 1 && only !== undefined && !('prompt_cache_breakpoint' in only)
