@@ -7,6 +7,9 @@ import type { Verdicts } from '../verdicts.js'
 /** Members of an object whose types are not known. */
 export type Members = Readonly<Record<string, unknown>>
 
+/** Without members where the value is no object. */
+export const recordOr = (value: unknown): Members => (isRecord(value) ? value : {})
+
 /** `null` of an optional member is as good as none. */
 export const isAbsent = (value: unknown): value is null | undefined => value === undefined || value === null
 

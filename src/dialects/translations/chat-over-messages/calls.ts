@@ -1,8 +1,7 @@
 import type { Verdicts } from '../../verdicts.js'
 import { dropUnknown, isAbsent, type Members, objectAt, optionalListAt, textAt } from '../members.js'
-import { inputOfArguments } from '../tool-json.js'
+import { CallIds, inputOfArguments } from '../tool-forms.js'
 import type { Block } from '../to-messages/blocks.js'
-import { CallIds } from '../to-messages/call-ids.js'
 
 /** A call of a tool in an assistant's turn. */
 export interface Call {

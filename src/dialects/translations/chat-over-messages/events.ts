@@ -1,13 +1,14 @@
+import { nowSeconds } from '../../../core/time.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { EventTranslation, TranslationTarget } from '../../translator.js'
 import type { Members } from '../members.js'
 import { chatUsage, figuresOfMessages } from '../usage.js'
 import { endOf, explanationOf, laterTotals, otherEvent } from '../to-messages/answer-end.js'
-import { customInput } from '../to-messages/tool-inputs.js'
+import { customInput } from '../tool-forms.js'
 import { ThoughtsBeforeCalls } from '../to-messages/remembered-thoughts.js'
 import { thinkingBlock } from '../to-messages/thinking-blocks.js'
-import { type AnswerTerms, finishReason, nowSeconds, secondCall } from './answer.js'
+import { type AnswerTerms, finishReason, secondCall } from './answer.js'
 
 /** Of one answer, held until their blocks are over: the inputs of custom tools, and what was thought. */
 const MAXIMUM_INPUT_CHARACTERS = 256 * 1024

@@ -2,8 +2,7 @@ import type { JsonText, JsonTexts } from '../../../core/json-text.js'
 import type { ModelFacts } from '../../model-facts.js'
 import type { Verdicts } from '../../verdicts.js'
 import { dropUnknown, invalidShape, isAbsent, type Members, objectAt, optionalListAt, textAt } from '../members.js'
-import { NO_INPUT, TEXT_INPUT } from '../to-messages/tool-inputs.js'
-import { objectSchema } from '../tool-json.js'
+import { NO_INPUT, objectSchema, TEXT_INPUT } from '../tool-forms.js'
 
 /** A tool of the upstream. */
 interface Tool {

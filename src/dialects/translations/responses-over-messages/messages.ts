@@ -1,16 +1,15 @@
 import {
   type AssistantTurn,
-  type Call,
+  type CallEntry,
   hasCalls,
   type Reasoning,
   type Result,
   splitInstructions,
   type Turn,
 } from '../responses/conversation.js'
-import type { RequestDraft } from '../responses/request-draft.js'
-import { inputOfArguments } from '../tool-json.js'
+import type { ResponsesDraft } from '../responses/request-draft.js'
+import { CallIds, inputOfArguments } from '../tool-forms.js'
 import { type Block, type PlacedBlock, placeholderAt } from '../to-messages/blocks.js'
-import { CallIds } from '../to-messages/call-ids.js'
 import { recalledThoughts, withThoughts } from '../to-messages/remembered-thoughts.js'
 import { blocksIn, isThinkingType, isThoughtLost } from '../to-messages/thinking-blocks.js'
 import { BlockMaker } from './blocks.js'
@@ -34,7 +33,7 @@ export class MessagesConversation {
 
   constructor(
     turns: readonly Turn[],
-    private readonly draft: RequestDraft,
+    private readonly draft: ResponsesDraft,
   ) {
     this.maker = new BlockMaker(draft.verdicts)
     const isTakenLater = draft.facts.systemRole === 'system'
@@ -126,7 +125,7 @@ export class MessagesConversation {
     )
   }
 
-  private callBlock({ path, id, name, text, isCustom }: Call): PlacedBlock {
+  private callBlock({ path, id, name, text, isCustom }: CallEntry): PlacedBlock {
     const input = isCustom
       ? { input: text }
       : inputOfArguments(text, () => {

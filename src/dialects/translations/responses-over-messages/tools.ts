@@ -1,7 +1,6 @@
 import type { Members } from '../members.js'
 import type { NamedTool, Tool, ToolChoice } from '../responses/tools.js'
-import { NO_INPUT, TEXT_INPUT } from '../to-messages/tool-inputs.js'
-import { objectSchema } from '../tool-json.js'
+import { NO_INPUT, objectSchema, TEXT_INPUT } from '../tool-forms.js'
 import type { MessagesDraft } from './messages-draft.js'
 
 /** Sets `tools` and `tool_choice`. */
