@@ -148,7 +148,8 @@ function responsesAgent(model: string, keeps: boolean, isStreamed: boolean): Age
       store: false,
       max_output_tokens: 3000,
       reasoning: { effort: 'low' as const, summary: 'auto' as const },
-      include: ['reasoning.encrypted_content' as const],
+      // Some clients ask for what they send back, and some send back what they get.
+      ...(isStreamed ? { include: ['reasoning.encrypted_content' as const] } : {}),
     }
     const response = isStreamed
       ? await client.responses.stream(request).finalResponse()

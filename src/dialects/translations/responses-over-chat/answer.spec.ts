@@ -13,6 +13,8 @@ const translate = (request: object | string = {}, setting?: TranslationSetting):
     setting,
   )
 
+const STORED: TranslationSetting = { kept: { isStored: true, previousResponseId: undefined, pathOf: undefined } }
+
 const USAGE = {
   prompt_tokens: 20,
   completion_tokens: 10,
@@ -76,7 +78,7 @@ describe('The answer of a chat upstream as a response', () => {
       reasoning_content: 'hm',
       tool_calls: [call('call_1', '{"a":1.0}'), call('call_2', '')],
     }
-    const { output } = translate().answer(completion(message, 'tool_calls'))
+    const { output } = translate({}, STORED).answer(completion(message, 'tool_calls'))
     expect(output).toEqual([
       { id: expect.stringMatching(/^rs_/), type: 'reasoning', summary: [] },
       expect.objectContaining({ type: 'message', status: 'completed' }),
@@ -93,7 +95,7 @@ describe('The answer of a chat upstream as a response', () => {
     expect(new Set(output.map(({ id }) => id)).size).toBe(4)
   })
 
-  it('shows thoughts where a summary is asked for, under either name, and seals them where they are wanted back', () => {
+  it('shows thoughts where a summary is asked for, under either name, and seals them where they are wanted back or kept nowhere', () => {
     const answered = (name: string, request: object, setting?: TranslationSetting): unknown =>
       translate(request, setting).answer(completion({ [name]: 'hm', content: 'a' })).output[0]
     const summary = [{ type: 'summary_text', text: 'hm' }]
@@ -105,6 +107,8 @@ describe('The answer of a chat upstream as a response', () => {
     expect(answered('reasoning_content', {}, { facts: { reasoningField: 'reasoning_content' } })).toMatchObject({
       encrypted_content: sealed('{"reasoning":"hm"}'),
     })
+    expect(answered('reasoning', { store: false })).toMatchObject({ encrypted_content: sealed('{"reasoning":"hm"}') })
+    expect(answered('reasoning', {}, STORED)).toEqual({ id: expect.any(String), type: 'reasoning', summary: [] })
     expect(answered('other', {})).toMatchObject({ type: 'message' })
   })
 

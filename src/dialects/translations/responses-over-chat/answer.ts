@@ -21,9 +21,12 @@ export interface ResponseContext {
 export const tierOf = ({ service_tier: tier }: Members): string | undefined =>
   typeof tier === 'string' ? tier : undefined
 
-/** What a client sends back, if it wants it or the upstream does. */
+/**
+ * What a client sends back: where it wants that, where the upstream reads it, and where the response is not kept. An item without a seal
+ * would then be a reference to what is kept nowhere.
+ */
 export function sealedThoughts(text: string, { wishes, target }: ResponseContext): string | undefined {
-  const isSealed = wishes.isSealWanted || target.facts.reasoningField !== undefined
+  const isSealed = wishes.isSealWanted || target.facts.reasoningField !== undefined || target.kept?.isStored !== true
   // Unlike what messages upstreams thought, which is sealed as a list of blocks, it is an object.
   return isSealed && text !== '' ? target.seals.seal(JSON.stringify({ reasoning: text })) : undefined
 }
