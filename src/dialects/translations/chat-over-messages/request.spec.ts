@@ -810,7 +810,30 @@ describe('the thinking of a chat request', () => {
     thoughts.remember('a', JSON.stringify([REDACTED, between]))
     const { sent, approximated } = translation(loop({ ...call, content: 'Hell' }), { thoughts })
     expect(turnIn(sent)).toEqual([{ type: 'text', text: 'Hell' }, use])
-    expect([sent['thinking'], approximated]).toEqual([undefined, 'thinking'])
+    expect([sent['thinking'], approximated]).toEqual([undefined, 'reasoning_effort'])
+  })
+
+  it('that comes back with less text than stood before it takes none of that text with it', () => {
+    const thoughts = new ThoughtMemory().of('owner', SEALS)
+    const later = { ...THOUGHT, signature: 'later', textBefore: 104 }
+    thoughts.remember('a', JSON.stringify([{ ...THOUGHT, textBefore: 4 }, later]))
+    const { sent, approximated } = translation(loop({ ...call, content: 'AAAABB' }), { thoughts })
+    expect(turnIn(sent)).toEqual([{ type: 'text', text: 'AAAABB' }, use])
+    expect([sent['thinking'], approximated]).toEqual([undefined, 'reasoning_effort'])
+  })
+
+  it('is what the client has kept where its text is not that which is remembered', () => {
+    const thoughts = new ThoughtMemory().of('owner', SEALS)
+    thoughts.remember('a', JSON.stringify([{ ...THOUGHT, textBefore: 10 }]))
+    const { sent } = translation(loop({ ...call, content: '', thinking_blocks: [THOUGHT, REDACTED] }), { thoughts })
+    expect(turnIn(sent)).toEqual([THOUGHT, REDACTED, use])
+    expect(sent['thinking']).toEqual({ type: 'enabled', budget_tokens: 2048 })
+  })
+
+  it('that is lost is refused to a strict caller by the field it has sent', () => {
+    expect(refusalOf(loop(call), { facts: { thinking: 'adaptive' }, isStrict: true }).details.param).toBe(
+      'reasoning_effort',
+    )
   })
 
   it.each([
@@ -820,7 +843,7 @@ describe('the thinking of a chat request', () => {
     for (const thinking of ['budget', 'adaptive'] as const) {
       const { sent, approximated, dropped } = translation(loop({ ...call, thinking_blocks }), { facts: { thinking } })
       expect(turnIn(sent)).toEqual([use])
-      expect([sent['thinking'], approximated, dropped]).toEqual([undefined, 'thinking', undefined])
+      expect([sent['thinking'], approximated, dropped]).toEqual([undefined, 'reasoning_effort', undefined])
     }
   })
 

@@ -38,8 +38,7 @@ export function translatedRequest(
     {
       facts: target.facts,
       maximumTokens: max_tokens,
-      isImpossible: tools.isForced || conversation.isPrefilled,
-      isLost: conversation.isThoughtLost,
+      isAllowed: !tools.isForced && !conversation.isPrefilled && !conversation.isThoughtLost,
     },
     verdicts,
   )

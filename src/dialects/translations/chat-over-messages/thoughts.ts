@@ -20,7 +20,9 @@ export function thoughtfulTurn(
   verdicts: Verdicts,
 ): readonly PlacedBlock[] {
   const recalled = callIds.map((id) => recalledThoughts(thoughts, id, path))
-  if (recalled.some(({ thoughts: blocks }) => blocks.length > 0)) return withThoughts(turn, recalled) ?? turn
+  const isRemembered = recalled.some(({ thoughts: blocks }) => blocks.length > 0)
+  const placed = isRemembered ? withThoughts(turn, recalled) : undefined
+  if (placed !== undefined) return placed
   const first = handedBackBlocks(handedBack, path, (signature) => seals.isOwn(signature), verdicts)
   return [...first.map((block) => ({ block, path })), ...turn]
 }
@@ -51,17 +53,21 @@ function handedBackBlocks(
 export interface ThinkingRequest {
   readonly facts: ModelFacts
   readonly maximumTokens: number
-  /** A tool must be called, or an assistant's message gone on with: upstreams then do not let a model think. */
-  readonly isImpossible: boolean
-  /** The last turn called tools, and what was thought before is lost: upstreams would refuse the turn of a model that thinks. */
-  readonly isLost: boolean
+  /**
+   * Upstreams do not let a model think that must call a tool, or go on with an assistant's message; nor one whose last turn called tools,
+   * if what it thought before them is lost.
+   */
+  readonly isAllowed: boolean
 }
 
 const EFFORT = 'reasoning_effort'
 
 /** `thinking` and `output_config.effort` for a `reasoning_effort`. */
-export function thinkingFields(effort: unknown, request: ThinkingRequest, verdicts: Verdicts): ThinkingFields {
-  const { facts, maximumTokens } = request
+export function thinkingFields(
+  effort: unknown,
+  { facts, maximumTokens, isAllowed }: ThinkingRequest,
+  verdicts: Verdicts,
+): ThinkingFields {
   if (isAbsent(effort)) return {}
   if (effort === 'none') return withoutThinking(facts, EFFORT, verdicts)
   if (typeof effort !== 'string' || !EFFORTS.includes(effort)) {
@@ -73,13 +79,7 @@ export function thinkingFields(effort: unknown, request: ThinkingRequest, verdic
   }
   // Newer models keep their thoughts to themselves unless asked.
   const display = facts.thinking === 'adaptive' ? { display: 'summarized' } : {}
-  const isAllowed = mayThink(request, verdicts)
+  // Never a 400 in the middle of an agent's loop: the model goes on without thinking.
+  if (!isAllowed) verdicts.approximate(EFFORT)
   return withThinking(effort, { facts, maximumTokens, isAllowed, display, effortPath: EFFORT }, verdicts)
-}
-
-/** For a turn without its thoughts, never a 400 in the middle of an agent's loop: the model goes on without thinking. */
-function mayThink({ isImpossible, isLost }: ThinkingRequest, verdicts: Verdicts): boolean {
-  if (isLost) verdicts.approximate('thinking')
-  else if (isImpossible) verdicts.approximate(EFFORT)
-  return !isImpossible && !isLost
 }

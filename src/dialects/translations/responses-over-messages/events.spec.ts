@@ -167,6 +167,14 @@ describe('The events of a messages upstream as those of a response', () => {
     })
   })
 
+  it('have the last signature of a thought, as the vendor’s own client does', () => {
+    const chunks = [begun(0, THINKING), thinkingDelta(0, 'hm'), signatureDelta(0, 'first'), signatureDelta(0, 'last')]
+    const events = translate().events([START, ...chunks, stop(0), ...saying(1, 'a'), end()])
+    expect(lastResponse(events).output[0]).toMatchObject({
+      encrypted_content: sealed(JSON.stringify([{ type: 'thinking', thinking: 'hm', signature: 'last' }])),
+    })
+  })
+
   it('make one message of texts that follow one another, each a part of its own', async () => {
     const events = translate().events([START, ...saying(0, 'a'), ...saying(1), ...saying(2, 'b'), end()])
     expect((await responseOf(events)).output).toMatchObject([{ content: [{ text: 'a' }, { text: 'b' }] }])

@@ -141,7 +141,7 @@ export class MessageToResponseEvents implements EventTranslation {
   }
 
   private thought(open: OpenThoughts, { thinking, signature }: Members): string {
-    if (typeof signature === 'string') open.signature += signature
+    if (typeof signature === 'string') open.signature = signature
     this.keep(signature)
     if (typeof thinking !== 'string' || thinking === '') return ''
     open.thinking += thinking

@@ -459,6 +459,19 @@ describe('Its thinking', () => {
     expect(sent['thinking']).toEqual({ type: 'adaptive' })
   })
 
+  it('that comes back with less text than stood before it takes none of that text with it', () => {
+    const [first, second] = BLOCKS
+    const blocks = JSON.stringify([
+      { ...first, textBefore: 4 },
+      { ...second, textBefore: 104 },
+    ])
+    const thoughts = { remember: (): void => undefined, recall: () => blocks }
+    const input = [user('a'), { role: 'assistant', content: 'AAAABB' }, CALL, OUTPUT]
+    const { sent, verdicts } = translate({ input, reasoning: { effort: 'low' } }, { ...ADAPTIVE, thoughts })
+    expect(sent['messages']).toMatchObject([{}, said('assistant', text('AAAABB'), USE), {}])
+    expect([sent['thinking'], verdicts.approximated]).toEqual([undefined, 'reasoning'])
+  })
+
   it('comes back from memory for clients that do not send it, and is switched off where it is lost', () => {
     const remembered = new Map([
       ['call_1', JSON.stringify(BLOCKS)],

@@ -58,6 +58,26 @@ export function withThoughts(
   turn: readonly PlacedBlock[],
   recalled: readonly RecalledThoughts[],
 ): readonly PlacedBlock[] | undefined {
+  const textBefore = visibleTextBeforeCalls(turn)
+  const isTooShort = recalled.some(({ thoughts }, call) =>
+    thoughts.some((thought) => thought.textBefore > (textBefore[call] ?? 0)),
+  )
+  // Known before a block is cut in two, which changes it in its place.
+  return isTooShort ? undefined : placedThoughts(turn, recalled)
+}
+
+/** By the position of the call in its turn. */
+function visibleTextBeforeCalls(turn: readonly PlacedBlock[]): readonly number[] {
+  const lengths: number[] = []
+  let length = 0
+  for (const { block } of turn) {
+    if (block.type === 'tool_use') lengths.push(length)
+    length += visibleLength(textOf(block))
+  }
+  return lengths
+}
+
+function placedThoughts(turn: readonly PlacedBlock[], recalled: readonly RecalledThoughts[]): readonly PlacedBlock[] {
   const placed: PlacedBlock[] = []
   let call = 0
   let position = 0
@@ -69,7 +89,6 @@ export function withThoughts(
     const end = textBefore + visibleLength(textOf(block))
     for (let thought = thoughts[position]; thought !== undefined; thought = thoughts[position]) {
       if (!isCall && thought.textBefore >= end) break
-      if (thought.textBefore > end) return undefined
       placed.push(...cutOff(next, thought.textBefore - textBefore), { block: thought.block, path })
       textBefore = Math.max(textBefore, thought.textBefore)
       position++
