@@ -120,7 +120,7 @@ export class Conversation {
     const turn = [...texts, ...calls.map(({ block, path: callPath }) => ({ block, path: callPath }))]
     const thinking = message['thinking_blocks']
     const ids = calls.map(({ id }) => id)
-    const blocks = thoughtfulTurn(turn, thinking, `${path}.thinking_blocks`, ids, this.target, this.verdicts)
+    const blocks = thoughtfulTurn(turn, thinking, `${path}.thinking_blocks`, ids, this.target.thoughts, this.verdicts)
     // Thoughts alone are no turn.
     if (turn.length > 0) this.add('assistant', path, blocks)
     if (calls.length > 0) this.readResults(calls)

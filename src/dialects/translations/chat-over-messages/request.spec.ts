@@ -6,7 +6,7 @@ import type { ModelFacts } from '../../model-facts.js'
 import type { ChatFields } from '../../openai-wire.js'
 import type { Thoughts } from '../../translator.js'
 import { Verdicts } from '../../verdicts.js'
-import { OwnerSeals } from '../seals.js'
+import { madeSignature, OwnerSeals } from '../seals.js'
 import { ThoughtMemory } from '../thought-memory.js'
 import { chatOverMessages } from './chat-over-messages.js'
 import { CHAT_FIELDS } from './fields.js'
@@ -838,7 +838,7 @@ describe('the thinking of a chat request', () => {
 
   it.each([
     ['was lost', undefined],
-    ['is of the gateway itself', [{ ...THOUGHT, signature: SEALS.sign('x') }]],
+    ['is of the gateway itself', [{ ...THOUGHT, signature: madeSignature() }]],
   ])('is switched off for a turn whose thinking %s', (_name, thinking_blocks) => {
     for (const thinking of ['budget', 'adaptive'] as const) {
       const { sent, approximated, dropped } = translation(loop({ ...call, thinking_blocks }), { facts: { thinking } })

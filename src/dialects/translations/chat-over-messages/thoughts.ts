@@ -1,7 +1,8 @@
 import type { ModelFacts } from '../../model-facts.js'
-import type { TranslationTarget } from '../../translator.js'
+import type { Thoughts } from '../../translator.js'
 import type { Verdicts } from '../../verdicts.js'
 import { invalidShape, isAbsent } from '../members.js'
+import { hasMark } from '../seals.js'
 import type { Block, PlacedBlock } from '../to-messages/blocks.js'
 import { recalledThoughts, withThoughts } from '../to-messages/remembered-thoughts.js'
 import { EFFORTS, type ThinkingFields, withoutThinking, withThinking } from '../to-messages/thinking.js'
@@ -16,26 +17,21 @@ export function thoughtfulTurn(
   handedBack: unknown,
   path: string,
   callIds: readonly string[],
-  { thoughts, seals }: Pick<TranslationTarget, 'thoughts' | 'seals'>,
+  thoughts: Thoughts | undefined,
   verdicts: Verdicts,
 ): readonly PlacedBlock[] {
   const recalled = callIds.map((id) => recalledThoughts(thoughts, id, path))
   const isRemembered = recalled.some(({ thoughts: blocks }) => blocks.length > 0)
   const placed = isRemembered ? withThoughts(turn, recalled) : undefined
   if (placed !== undefined) return placed
-  const first = handedBackBlocks(handedBack, path, (signature) => seals.isOwn(signature), verdicts)
+  const first = handedBackBlocks(handedBack, path, verdicts)
   return [...first.map((block) => ({ block, path })), ...turn]
 }
 
 const NONE: readonly Block[] = []
 
 /** Blocks that no upstream can have made are left out rather than refused: an agent would be stuck in the middle of its loop. */
-function handedBackBlocks(
-  value: unknown,
-  path: string,
-  isOwn: (signature: string) => boolean,
-  verdicts: Verdicts,
-): readonly Block[] {
+function handedBackBlocks(value: unknown, path: string, verdicts: Verdicts): readonly Block[] {
   if (isAbsent(value)) return NONE
   if (!Array.isArray(value)) {
     verdicts.drop(path)
@@ -45,7 +41,7 @@ function handedBackBlocks(
     const block = thinkingBlock(item)
     if (block === undefined) verdicts.drop(`${path}[${index}]`)
     // The gateway's own signature: of a chat upstream's thoughts, which this upstream would refuse.
-    return block === undefined || isOwn(String(block['signature'])) ? [] : [block]
+    return block === undefined || hasMark(block['signature']) ? [] : [block]
   })
 }
 

@@ -5,7 +5,7 @@ import { JsonTexts } from '../../../core/json-text.js'
 import type { MessagesFields } from '../../messages-wire.js'
 import { factsOf } from '../../model-facts.js'
 import { Verdicts } from '../../verdicts.js'
-import { OwnerSeals } from '../seals.js'
+import { hasMark, OwnerSeals } from '../seals.js'
 import { estimateInputTokens } from './estimate.js'
 import { messagesOverChat } from './messages-over-chat.js'
 
@@ -91,7 +91,7 @@ describe('A whole answer of a chat upstream', () => {
     ])
     expect(reason).toBe('tool_use')
     const [thinking] = content as { signature: string }[]
-    expect(SEALS.isOwn(thinking?.signature ?? '')).toBe(true)
+    expect(hasMark(thinking?.signature)).toBe(true)
   })
 
   it.each([

@@ -1,10 +1,10 @@
-import { hash } from 'node:crypto'
 import { jsonTextOf, type JsonTexts } from '../../../core/json-text.js'
 import { tokensOf } from '../../../core/token-counter.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
-import type { Seals, UnknownWords } from '../../translator.js'
+import type { UnknownWords } from '../../translator.js'
 import type { Members } from '../members.js'
+import { madeSignature } from '../seals.js'
 import { type AnswerEnd, endOfChat, MESSAGES_STOP } from '../stop-reasons.js'
 import { inputOfArguments } from '../tool-forms.js'
 import { type CallPiece, contentIn, messageIn, readCall, thoughtsIn, usageIn } from '../to-chat/answers.js'
@@ -16,7 +16,6 @@ export interface AnswerContext {
   /** The caller's name. */
   readonly model: string
   readonly requestId: string
-  readonly seals: Seals
   readonly unknownWords: UnknownWords | undefined
   readonly toolNames: ToolNames
   /** Estimated tokens of the prompt. */
@@ -32,7 +31,7 @@ export function messageTextOf(answer: Members, texts: JsonTexts, context: Answer
   const thoughts = thoughtsIn(message)
   const text = contentIn(message)
   const content = [
-    ...(thoughts === '' ? [] : [thinkingBlock(thoughts, signatureOf(hash('sha256', thoughts), context))]),
+    ...(thoughts === '' ? [] : [thinkingBlock(thoughts, madeSignature())]),
     ...(text === '' ? [] : [{ ...textBlock(), text }]),
     ...(end === 'refused' ? [] : calls.map((call) => toolUseOf(call, context))),
   ]
@@ -90,9 +89,6 @@ export const toolUseBlock = (id: string, name: string, input: object, { toolName
   input,
   caller: { type: 'direct' },
 })
-
-/** Of the digest: of a stream the text is not kept. */
-export const signatureOf = (digest: string, { seals }: AnswerContext): string => seals.sign(digest)
 
 /** '' for a member that is absent or null. */
 export function textIn(members: Members, name: string): string {

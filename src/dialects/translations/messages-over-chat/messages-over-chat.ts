@@ -18,7 +18,6 @@ export const messagesOverChat: Translator<MessagesFields, ChatFields> = (body, t
   const context: AnswerContext = {
     model,
     requestId: target.requestId,
-    seals: target.seals,
     unknownWords: target.unknownWords,
     toolNames: draft.toolNames,
     inputTokens: () => estimateInputTokens(body.fields),

@@ -8,7 +8,7 @@ import { factsOf, type ModelFacts } from '../../model-facts.js'
 import type { Translation } from '../../translator.js'
 import type { ChatFields } from '../../openai-wire.js'
 import { Verdicts } from '../../verdicts.js'
-import { OwnerSeals } from '../seals.js'
+import { madeSignature, OwnerSeals } from '../seals.js'
 import { messagesOverChat } from './messages-over-chat.js'
 
 type Members = Record<string, unknown>
@@ -588,7 +588,7 @@ describe('The conversation', () => {
   it('joins what an assistant said, and leaves out what it thought', () => {
     const messages = [
       user(text('Hi')),
-      assistant({ type: 'thinking', thinking: 'Hm', signature: SEALS.sign('Hm') }, text('A'), text('B')),
+      assistant({ type: 'thinking', thinking: 'Hm', signature: madeSignature() }, text('A'), text('B')),
       assistant({ type: 'redacted_thinking', data: 'x' }, { type: 'thinking', thinking: 'Ha', signature: 'foreign' }),
       user(text('Well?')),
     ]
@@ -608,7 +608,7 @@ describe('The conversation', () => {
   })
 
   it('gives a model that wants them back its thoughts of the current turn of tools, and no others', () => {
-    const thinking = (words: string): Members => ({ type: 'thinking', thinking: words, signature: SEALS.sign(words) })
+    const thinking = (words: string): Members => ({ type: 'thinking', thinking: words, signature: madeSignature() })
     const messages = [
       user(text('One')),
       assistant(thinking('T1'), call('a')),
