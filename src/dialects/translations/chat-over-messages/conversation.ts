@@ -5,7 +5,6 @@ import type { Verdicts } from '../../verdicts.js'
 import { dropUnknown, invalidShape, isAbsent, type Members, objectAt, textAt } from '../members.js'
 import { type Call, CallReader } from './calls.js'
 import { type Block, CacheMarks, type PlacedBlock, placeholderAt, textBlock } from '../to-messages/blocks.js'
-import { isThoughtLost } from '../to-messages/thinking-blocks.js'
 import { blocksOf, type PartContext } from './parts.js'
 import { thoughtfulTurn } from './thoughts.js'
 
@@ -60,11 +59,6 @@ export class Conversation {
   /** Whether the last message is an assistant's, which upstreams take for the beginning of the answer. */
   get isPrefilled(): boolean {
     return this.turns.at(-1)?.role === 'assistant'
-  }
-
-  /** Whether the last assistant's turn called tools, and what it thought before is not known any more. */
-  get isThoughtLost(): boolean {
-    return isThoughtLost(this.turns.findLast(({ role }) => role === 'assistant')?.blocks)
   }
 
   private messageAt(index: number): Members {
@@ -212,5 +206,5 @@ function callsById(calls: readonly Call[]): ReadonlyMap<unknown, Call[]> {
 /** Results of the old form name no call: there was one at most. */
 function oldCallId(calls: readonly Call[]): string | undefined {
   const last = calls.at(-1)
-  return last?.path.endsWith('.function_call') === true ? last.id : undefined
+  return last?.isLegacy === true ? last.id : undefined
 }

@@ -93,6 +93,11 @@ describe('a chat request for an upstream that speaks messages', () => {
       { output_config: { format: { type: 'json_schema', schema: { type: 'object' } } } },
     ],
     ['text as the format', { response_format: { type: 'text' } }, {}],
+    [
+      'null within a format',
+      formatOf({ type: 'object' }, { description: null, more: null }),
+      { output_config: { format: { type: 'json_schema', schema: { type: 'object' } } } },
+    ],
     ['no reasoning of a model with a budget', { reasoning_effort: 'none' }, {}],
     [
       'what is so anyway',

@@ -11,11 +11,12 @@ import { Conversation, type Turn } from './conversation.js'
 import { judgeFields, maximumTokens, stopSequences } from './fields.js'
 import { type Block, blocksAt } from '../to-messages/blocks.js'
 import { samplingFields, SERVICE_TIERS } from '../to-messages/request-fields.js'
+import { isThoughtLost } from '../to-messages/thinking-blocks.js'
 import { thinkingFields } from './thoughts.js'
 import { type ChatTools, chatTools } from './tools.js'
 
 /** A chat request as the upstream gets it, and what its answer is translated with. */
-export interface TranslatedRequest {
+interface TranslatedRequest {
   readonly request: JsonBody<MessagesFields>
   readonly paths: PathMap
   readonly tools: ChatTools
@@ -35,7 +36,7 @@ export function translatedRequest(
   if (conversation.isPrefilled) judgePrefill(conversation, target, verdicts)
   const tools = chatTools(fields, texts, { facts, verdicts, paths })
   const max_tokens = maximumTokens(fields, facts.maxOutputTokens, verdicts)
-  const isAllowed = !tools.isForced && !conversation.isPrefilled && !conversation.isThoughtLost
+  const isAllowed = !tools.isForced && !conversation.isPrefilled && !isThoughtLost(conversation.turns)
   const asked = { facts, maximumTokens: max_tokens, isAllowed }
   const { thinking, effort } = thinkingFields(fields['reasoning_effort'], asked, verdicts)
   const isThinking = thinking !== undefined && thinking['type'] !== 'disabled'

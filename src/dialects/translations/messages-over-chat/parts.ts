@@ -1,4 +1,5 @@
 import { listAt, type Members, objectAt, optionalTextAt, textAt, wrongShape } from '../members.js'
+import { IMAGE_TYPES, WEB_URL } from '../to-messages/media-blocks.js'
 import { type MemberTable, type RequestDraft } from './request-draft.js'
 
 /** A content part of a chat message. */
@@ -93,8 +94,6 @@ function textParts(block: Members, path: string, draft: RequestDraft): ChatPart[
 const BASE64_SOURCE: MemberTable = { type: 'read', media_type: 'read', data: 'read' }
 const URL_SOURCE: MemberTable = { type: 'read', url: 'read' }
 const CONTENT_SOURCE: MemberTable = { type: 'read', content: 'read' }
-const IMAGE_TYPES: ReadonlySet<string> = new Set(['image/jpeg', 'image/png', 'image/gif', 'image/webp'])
-const FETCHED = /^https?:\/\//i
 
 /** The source types of images and documents that have a counterpart. */
 export const IMAGE_SOURCES = ['base64', 'url'] as const
@@ -115,7 +114,7 @@ function imageUrl(source: Members, path: string, draft: RequestDraft): string {
   if (type === 'url') {
     draft.judge(source, path, URL_SOURCE)
     const url = textAt(source['url'], `${path}.url`)
-    if (!FETCHED.test(url)) throw wrongShape(`${path}.url`, 'an http or https URL', url)
+    if (!WEB_URL.test(url)) throw wrongShape(`${path}.url`, 'an http or https URL', url)
     return url
   }
   if (type !== 'base64') draft.verdicts.refuse(`${path}.type`, 'Send the image with a base64 or url source.')

@@ -50,7 +50,7 @@ export class MessagesConversation {
 
   /** Whether the last turn of the model called tools, and what it thought before is not known any more. */
   get isThoughtLost(): boolean {
-    return isThoughtLost(this.messages.findLast(({ role }) => role === 'assistant')?.blocks)
+    return isThoughtLost(this.messages)
   }
 
   /** Members of the upstream's request, whose paths are told. */

@@ -1,6 +1,6 @@
 import type { JsonBody } from '../../../core/json-body.js'
 import type { MessagesFields } from '../../messages-wire.js'
-import { dropUnknown, type Members, objectAt, textAt } from '../members.js'
+import { dropUnknown, isAbsent, type Members, objectAt, textAt } from '../members.js'
 import { readConversation } from '../responses/conversation.js'
 import {
   COMMON_FIELDS,
@@ -23,12 +23,13 @@ const PATHS = { messages: 'input', model: 'model', tools: 'tools', tool_choice: 
 
 const FORMAT = new Set(['type', 'name', 'schema', 'strict'])
 
+const TEXT = new Set(['format'])
+
 const text: Handler = (value, draft) => {
-  for (const [name, member] of Object.entries(objectAt(value, 'text'))) {
-    if (member == null) continue
-    if (name === 'format') setFormat(objectAt(member, 'text.format'), draft)
-    else draft.verdicts.drop(`text.${name}`)
-  }
+  const members = objectAt(value, 'text')
+  const { format } = members
+  dropUnknown(members, TEXT, 'text', draft.verdicts)
+  if (!isAbsent(format)) setFormat(objectAt(format, 'text.format'), draft)
 }
 
 /** Its name has no meaning there, and upstreams always keep to the schema. */
@@ -95,7 +96,7 @@ export const FIELDS: FieldTable<MessagesDraft> = {
 }
 
 /** What is sent, and what its answer is translated with. */
-export interface MessagesRequest {
+interface MessagesRequest {
   readonly request: JsonBody<MessagesFields>
   /** Names of tools that take a text. */
   readonly customNames: ReadonlySet<string>

@@ -1,7 +1,6 @@
-import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { UnknownWords } from '../../translator.js'
-import type { Members } from '../members.js'
+import { isAbsent, type Members, recordOr } from '../members.js'
 import { type AnswerEnd, endOfMessage } from '../stop-reasons.js'
 
 /** Shown where an upstream refuses without a word: a refusal tells a caller that there is no answer. */
@@ -15,10 +14,10 @@ export function endOf(stopReason: unknown, unknownWords: UnknownWords | undefine
 }
 
 /** Why it was refused, by its `stop_details`. */
-export const explanationOf = (details: unknown): string =>
-  isRecord(details) && typeof details['explanation'] === 'string' && details['explanation'] !== ''
-    ? details['explanation']
-    : REFUSED
+export function explanationOf(details: unknown): string {
+  const { explanation } = recordOr(details)
+  return typeof explanation === 'string' && explanation !== '' ? explanation : REFUSED
+}
 
 /** Types of events that say nothing to callers in other dialects. */
 const SILENT_EVENTS: ReadonlySet<unknown> = new Set(['message_stop', 'error'])
@@ -33,5 +32,5 @@ export function otherEvent(type: unknown, unknownWords: UnknownWords | undefined
 /** Totals, which replace earlier ones; what is not told again stays. */
 export const laterTotals = (earlier: Members | undefined, told: Members): Members => ({
   ...earlier,
-  ...Object.fromEntries(Object.entries(told).filter(([, total]) => total !== null)),
+  ...Object.fromEntries(Object.entries(told).filter(([, total]) => !isAbsent(total))),
 })

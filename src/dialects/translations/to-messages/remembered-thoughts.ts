@@ -1,6 +1,5 @@
-import { isRecord } from '../../../core/validation-rules.js'
 import type { Thoughts } from '../../translator.js'
-import { parsedOr } from '../members.js'
+import { parsedOr, recordOr } from '../members.js'
 import { type Block, type PlacedBlock, textBlock } from './blocks.js'
 import { thinkingBlock } from './thinking-blocks.js'
 
@@ -11,7 +10,7 @@ interface Thought {
 }
 
 /** What was thought before one call, and the caller's field that it is put at. */
-export interface RecalledThoughts {
+interface RecalledThoughts {
   readonly path: string
   readonly thoughts: readonly Thought[]
 }
@@ -24,10 +23,11 @@ export class ThoughtsBeforeCalls {
   constructor(private readonly thoughts: Thoughts | undefined) {}
 
   said(text: string): void {
-    this.textBefore += visibleLength(text)
+    if (this.thoughts !== undefined) this.textBefore += visibleLength(text)
   }
 
   add(block: Block): void {
+    if (this.thoughts === undefined) return
     this.blocks.push(this.textBefore === 0 ? block : { ...block, textBefore: this.textBefore })
   }
 
@@ -46,7 +46,7 @@ export function recalledThoughts(thoughts: Thoughts | undefined, callId: string,
 
 function thoughtOf(value: unknown): readonly Thought[] {
   const block = thinkingBlock(value)
-  const textBefore = isRecord(value) ? value['textBefore'] : undefined
+  const { textBefore } = recordOr(value)
   return block === undefined ? [] : [{ block, textBefore: typeof textBefore === 'number' ? textBefore : 0 }]
 }
 

@@ -6,7 +6,7 @@ import { NO_INPUT, objectSchema, TEXT_INPUT } from '../tool-forms.js'
 import type { NamedTool, Tool, ToolChoice } from '../tools.js'
 
 /** What a caller asks of tools. */
-export interface ToolRequest {
+interface ToolRequest {
   readonly tools: readonly Tool[]
   readonly choice: ToolChoice | undefined
   /** One call after the other alone. */
