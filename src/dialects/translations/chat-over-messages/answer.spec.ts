@@ -378,6 +378,12 @@ describe('a streamed answer of an upstream that speaks messages', () => {
     expect(asked.heldBytes()).toBe(3)
   })
 
+  it('counts the input of a custom tool that is held', () => {
+    const asked = translated(CUSTOM)
+    streamed(eventsOf([use('x', 'c', { input: 'é' })], { stop_reason: 'tool_use' }), asked.translation.events())
+    expect(asked.heldBytes()).toBe(14)
+  })
+
   it('tells a custom call at its end, with its text', () => {
     const content = [use('x', 'c', { input: 'te\nxt' }), use('y', 'c', [1]), use('z', 'f', {})]
     const deltas = deltasIn(
@@ -477,6 +483,16 @@ describe('a streamed answer of an upstream that speaks messages', () => {
         { type: 'content_block_delta', index: 0 },
       ],
     ],
+    [
+      'a piece of a block behind which another one has begun',
+      [
+        started,
+        { type: 'content_block_start', index: 0, content_block: text('') },
+        { type: 'content_block_start', index: 1, content_block: text('') },
+        { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'x' } },
+      ],
+    ],
+    ['a message without an id', [{ type: 'message_start', message: {} }]],
     ['the end of no block', [started, { type: 'content_block_stop', index: 0 }]],
     ['an end within a call', [...CUT.slice(0, -3), ...CUT.slice(-2)]],
     ['an end before the message', CUT.slice(-2)],

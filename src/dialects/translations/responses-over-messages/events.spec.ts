@@ -335,6 +335,10 @@ describe('The events of a messages upstream as those of a response', () => {
 
   it.each<[string, object[]]>([
     ['a pause', [START, end('pause_turn')]],
+    ['two messages', [START, START]],
+    ['a block before its message', [begun(0, TEXT)]],
+    ['an end before its message', [end()]],
+    ['a delta of a block behind which another has begun', [START, begun(0, TEXT), begun(1, TEXT), textDelta(0, 'a')]],
     ['a delta of no block', [START, textDelta(0, 'a')]],
     ['a delta of another block', [START, begun(0, TEXT), textDelta(1, 'a')]],
     ['an end of another block', [START, begun(0, TEXT), stop(1)]],
