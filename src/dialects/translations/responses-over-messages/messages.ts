@@ -53,7 +53,7 @@ export class MessagesConversation {
     return isThoughtLost(this.messages)
   }
 
-  /** Members of the upstream's request, whose paths are told. */
+  /** Members of the upstream's request; sets their paths. */
   fields(): { readonly system?: readonly Block[]; readonly messages: readonly object[] } {
     const { paths } = this.draft
     const system = blocksAt('system', this.instructions, paths)

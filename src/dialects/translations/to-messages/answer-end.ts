@@ -6,7 +6,7 @@ import { type AnswerEnd, endOfMessage } from '../stop-reasons.js'
 /** Shown where an upstream refuses without a word: a refusal tells a caller that there is no answer. */
 const REFUSED = 'The model refused to answer.'
 
-/** How the answer ended; of a turn that is only paused there is no telling here. Throws `upstream_failed`. */
+/** How the answer ended. Throws `upstream_failed` for one without an end, and for a turn that is only paused. */
 export function endOf(stopReason: unknown, unknownWords: UnknownWords | undefined): AnswerEnd {
   const end = typeof stopReason === 'string' ? endOfMessage(stopReason, unknownWords) : undefined
   if (end === undefined) throw malformedResponse('The upstream did not end its answer.')

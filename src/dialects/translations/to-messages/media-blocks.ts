@@ -17,7 +17,7 @@ export function imageBlock(url: string, path: string, verdicts: Verdicts): Block
   return { type: 'image', source: { type: 'base64', media_type, data: base64 } }
 }
 
-/** `auto` is what every upstream does that is told nothing. */
+/** `auto` is the default of every upstream. */
 export function judgeDetail(detail: unknown, path: string, verdicts: Verdicts): void {
   if (!isAbsent(detail) && detail !== 'auto') verdicts.drop(path)
 }

@@ -5,7 +5,7 @@ import type { Members } from '../members.js'
 const SMALLEST_BUDGET = 1024
 const LARGEST_BUDGET = 32_000
 
-/** Tokens for an effort, where a model is told a budget; from as many on the effort is meant, where it is told an effort. */
+/** Budget of each effort, in tokens; a budget between two of them means the lower effort. */
 const BUDGETS: ReadonlyMap<string, number> = new Map([
   ['minimal', SMALLEST_BUDGET],
   ['low', 2048],
@@ -48,7 +48,7 @@ export const withThinking = (effort: string | undefined, terms: ThinkingTerms, v
     ? adaptiveThinking(effort, terms, verdicts)
     : budgetThinking(effort ?? 'minimal', terms, verdicts)
 
-/** Models that think by themselves are told not to; those that cannot be are told to think little. */
+/** Switches thinking off in models that think by themselves, or asks for little of it where they cannot be kept from it. */
 export function withoutThinking(
   { thinking, thinkingOff }: ModelFacts,
   path: string,
