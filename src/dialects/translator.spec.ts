@@ -4,11 +4,12 @@ import { GatewayError } from '../core/errors.js'
 import { JsonBody, type ModelFields } from '../core/json-body.js'
 import { jsonTextOf } from '../core/json-text.js'
 import { RelayedUsage } from '../core/usage.js'
+import { SseRelay } from '../upstream/sse-relay.js'
 import { factsOf } from './model-facts.js'
 import { OwnerSeals } from './translations/seals.js'
 import {
   type EventTranslation,
-  translated,
+  sendTranslated,
   type Translation,
   type TranslationTarget,
   type Translator,
@@ -53,7 +54,7 @@ const shout = (): Translation<ModelFields> =>
 const sent = (
   send: (request: JsonBody<ModelFields>) => Promise<ProviderResponse>,
   translation = shout(),
-): Promise<ProviderResponse> => translated(translation, undefined, send)
+): Promise<ProviderResponse> => sendTranslated(translation, undefined, send)
 
 /** A body that is delivered as the test says, and remembers what was asked of it. */
 class PlayedSource implements ByteSource {
@@ -109,7 +110,7 @@ const whole = (text: string): Promise<ProviderResponse> =>
     Promise.resolve(new ProviderResponse(200, { 'content-type': 'application/json' }, Buffer.from(text), usage)),
   )
 
-async function stream(source: PlayedSource): Promise<{ response: ProviderResponse; received: Received }> {
+async function stream(source: ByteSource): Promise<{ response: ProviderResponse; received: Received }> {
   const response = await sent(() => Promise.resolve(new ProviderResponse(200, EVENTS, source, usage, 'frame')))
   const received = new Received()
   if (Buffer.isBuffer(response.body)) throw new Error('no stream')
@@ -205,12 +206,22 @@ describe('A translated stream', () => {
       for (const piece of pieces) chunk(sink, piece)
       sink.end()
     })
-    const { response, received } = await stream(source)
+    const relay = new SseRelay(source, { completionMarks: ['"TWO"'], errorMark: 'event: error' })
+    const { response, received } = await stream(relay)
     expect(received.text).toBe('data: {"said":"ONE"}\n\n: keep-alive\n\ndata: {"said":"TWO"}\n\ndata: [DONE]\n\n')
     expect(received.outcome).toBe('ended')
     expect(response.usage).toBe(usage)
     expect(response.headers).toMatchObject({ 'retry-after': '1', 'cache-control': 'no-cache' })
     expect(response.headers).not.toHaveProperty('anthropic-ratelimit-tokens-remaining')
+  })
+
+  it('is the failure of an upstream that was only asked a question', async () => {
+    const source = new PlayedSource(() => undefined)
+    const { request } = shout()
+    const question = { request, response: () => '{}', error: (error: GatewayError) => error }
+    const asked = sendTranslated(question, undefined, () => Promise.resolve(new ProviderResponse(200, EVENTS, source)))
+    await expect(asked).rejects.toMatchObject({ kind: 'upstream_failed' })
+    expect(source.asked).toEqual(['cancel'])
   })
 
   it("that cannot be begun ends the upstream's work", async () => {

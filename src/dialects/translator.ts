@@ -3,7 +3,7 @@ import { GatewayError, type GatewayErrorDetails } from '../core/errors.js'
 import type { JsonBody } from '../core/json-body.js'
 import { JsonTexts } from '../core/json-text.js'
 import type { MemoryLease } from '../core/quota.js'
-import { dataOf, FrameAssembler, framesOf, jsonOf } from '../core/sse.js'
+import { dataOf, framesOf, jsonOf } from '../core/sse.js'
 import { isRecord } from '../core/validation-rules.js'
 import { eventResponse, malformedResponse } from '../upstream/upstream-response.js'
 import type { ModelFacts } from './model-facts.js'
@@ -35,12 +35,12 @@ export interface KeptTurn {
 
 export type UnknownWordKind = 'finish reason' | 'stop reason' | 'event'
 
-/** Told of words of an upstream that translations do not know: they mean nothing, or what is plain. */
+/** Reports stop reasons and event types that no table knows: unknown reasons count as a normal end, unknown events are skipped. */
 export interface UnknownWords {
   note(kind: UnknownWordKind, word: string): void
 }
 
-/** Told of bytes that are held until the request is over. */
+/** Counts bytes held until the request is over. */
 type HeldMemory = Pick<MemoryLease, 'add'>
 
 /** Where a translated request goes, and what its translation may use. */
@@ -60,7 +60,7 @@ export interface TranslationTarget {
 /**
  * Translates a request from a client's dialect to an upstream's; what it returns translates the answer back. Pure but for what the
  * target remembers. Throws `invalid_request` with code `unsupported_value`, naming the client's own field, for values that the
- * upstream's dialect lacks; what else does not travel as it came is told to `verdicts`.
+ * upstream's dialect lacks; what else is lost or approximated is noted in `verdicts`.
  */
 export type Translator<Fields extends object, UpstreamFields extends object> = (
   body: JsonBody<Fields>,
@@ -68,8 +68,8 @@ export type Translator<Fields extends object, UpstreamFields extends object> = (
   verdicts: Verdicts,
 ) => Translation<UpstreamFields>
 
-/** One request in another dialect. */
-export interface Translation<UpstreamFields extends object> {
+/** A question in another dialect, such as that for a number of tokens: its answer is never a stream. */
+export interface QuestionTranslation<UpstreamFields extends object> {
   /** In the upstream's dialect. */
   readonly request: JsonBody<UpstreamFields>
   /**
@@ -77,10 +77,14 @@ export interface Translation<UpstreamFields extends object> {
    * `upstream_failed` if a required member is missing.
    */
   response(answer: Readonly<Record<string, unknown>>, texts: JsonTexts): string
-  /** A new translation of the event stream. */
-  events(): EventTranslation
   /** An error with the client's name of its field. */
   error(error: GatewayError): GatewayError
+}
+
+/** One request in another dialect. */
+export interface Translation<UpstreamFields extends object> extends QuestionTranslation<UpstreamFields> {
+  /** A new translation of the event stream. */
+  events(): EventTranslation
 }
 
 /** The state of one stream's translation. */
@@ -89,7 +93,7 @@ export interface EventTranslation {
   event(data: Readonly<Record<string, unknown>>): string
   /** Final frames of the client's stream; called once, after the upstream's stream was complete. */
   end(): string
-  /** The frame of a failure after the first frame, in dialects that tell more of it than the error; called at most once. */
+  /** The frame of a failure after the first frame, in dialects where it holds more than the error; called at most once. */
   failure?(error: GatewayError): string
 }
 
@@ -98,10 +102,10 @@ const MAXIMUM_RESPONSE_BYTES = 16 * 1024 * 1024
 
 /**
  * Sends a translated request and translates the response. `send` returns the upstream's response in its own dialect, checked
- * for completeness by the relay of that dialect; its usage is kept.
+ * for completeness by the relay of that dialect, which delivers a stream in whole frames; its usage is kept.
  */
-export async function translated<UpstreamFields extends object>(
-  translation: Translation<UpstreamFields>,
+export async function sendTranslated<UpstreamFields extends object>(
+  translation: QuestionTranslation<UpstreamFields> | Translation<UpstreamFields>,
   memory: HeldMemory | undefined,
   send: (request: JsonBody<UpstreamFields>) => Promise<ProviderResponse>,
 ): Promise<ProviderResponse> {
@@ -114,9 +118,9 @@ export async function translated<UpstreamFields extends object>(
 const isEventStream = ({ headers }: ProviderResponse): boolean =>
   headers['content-type']?.startsWith('text/event-stream') === true
 
-async function translatedWhole<UpstreamFields extends object>(
+async function translatedWhole(
   { status, headers, body, usage }: ProviderResponse,
-  translation: Translation<UpstreamFields>,
+  translation: QuestionTranslation<object>,
   memory: HeldMemory | undefined,
 ): Promise<ProviderResponse> {
   const bytes = Buffer.isBuffer(body)
@@ -127,7 +131,7 @@ async function translatedWhole<UpstreamFields extends object>(
   return new ProviderResponse(status, { ...keptHeaders(headers), 'content-type': 'application/json' }, answer, usage)
 }
 
-function translatedAnswer(bytes: Buffer, translation: Translation<object>): string {
+function translatedAnswer(bytes: Buffer, translation: QuestionTranslation<object>): string {
   try {
     return translation.response(parsed(bytes), new JsonTexts(bytes))
   } catch (error) {
@@ -155,9 +159,9 @@ function parsed(bytes: Buffer): Record<string, unknown> {
   throw malformedResponse('The upstream answered with broken JSON.')
 }
 
-async function translatedStream<UpstreamFields extends object>(
+async function translatedStream(
   { status, headers, body, usage }: ProviderResponse,
-  translation: Translation<UpstreamFields>,
+  translation: QuestionTranslation<object> | Translation<object>,
 ): Promise<ProviderResponse> {
   if (Buffer.isBuffer(body)) throw malformedResponse('The upstream answered with an event stream that had ended.')
   const events = new TranslatedEvents(body, begun(translation, body), (error) => translatedError(translation, error))
@@ -171,19 +175,18 @@ const keptHeaders = (headers: Readonly<Record<string, string>>): Record<string, 
   Object.fromEntries(Object.entries(headers).filter(([name]) => KEPT_HEADERS.has(name)))
 
 /** An upstream whose stream cannot be translated is aborted. */
-function begun(translation: AnyTranslation, body: ByteSource): EventTranslation {
+function begun(translation: QuestionTranslation<object> | Translation<object>, body: ByteSource): EventTranslation {
   try {
-    return translation.events()
+    if ('events' in translation) return translation.events()
+    throw malformedResponse('The upstream answered a question with an event stream.')
   } catch (error) {
     body.cancel()
     throw error
   }
 }
 
-type AnyTranslation = Pick<Translation<object>, 'events' | 'error'>
-
 /** The upstream's error body is in its own dialect: the client gets a rendered error instead. */
-function translatedError(translation: AnyTranslation, error: GatewayError): GatewayError {
+function translatedError(translation: Pick<Translation<object>, 'error'>, error: GatewayError): GatewayError {
   return translation.error(new GatewayError(error.kind, error.message, detailsWithout(error, 'relayed', 'frame')))
 }
 
@@ -191,17 +194,16 @@ const detailsWithout = ({ details }: GatewayError, ...names: readonly string[]):
   Object.fromEntries(Object.entries(details).filter(([name]) => !names.includes(name)))
 
 const failedWith =
-  (translation: AnyTranslation) =>
+  (translation: Pick<Translation<object>, 'error'>) =>
   (error: unknown): never => {
     throw error instanceof GatewayError ? translatedError(translation, error) : error
   }
 
 const tooLarge = (): GatewayError => malformedResponse('The upstream answered with more than can be translated.')
 
-/** An event stream in another dialect, frame by frame; comments, such as keep-alive, pass as they are. */
+/** An event stream in another dialect, of a source of whole frames; comments, such as keep-alive, pass as they are. */
 class TranslatedEvents implements ByteSource, ByteSink {
   private sink!: ByteSink
-  private readonly frames = new FrameAssembler()
   private isOver = false
 
   constructor(
@@ -228,9 +230,8 @@ class TranslatedEvents implements ByteSource, ByteSink {
     this.source.cancel()
   }
 
-  data(chunk: Buffer): void {
-    const frames = this.isOver ? undefined : this.frames.add(chunk)
-    if (frames !== undefined) this.forward(framesOf(frames), (frame) => this.framesFor(frame))
+  data(frames: Buffer): void {
+    if (!this.isOver) this.forward(framesOf(frames), (frame) => this.framesFor(frame))
   }
 
   end(): void {

@@ -13,7 +13,7 @@ import {
   required,
   text,
 } from '../core/validation-rules.js'
-import type { MessagesFields } from '../dialects/messages-wire.js'
+import type { MessagesFields } from '../dialects/anthropic-messages.js'
 import { ESTIMATED_FIELDS } from '../limits/estimate-usage.js'
 
 /** The headers of the messages dialect that travel on, and the query with which its clients ask for beta features. */

@@ -1,8 +1,8 @@
 import { ProviderResponse } from '../core/byte-stream.js'
 import { JsonBody } from '../core/json-body.js'
 import { jsonTextOf } from '../core/json-text.js'
+import { estimateInputTokens, type MessagesFields } from '../dialects/anthropic-messages.js'
 import { keepingTranslated } from '../dialects/kept-answers.js'
-import type { MessagesFields } from '../dialects/messages-wire.js'
 import {
   estimateResponseInput,
   type ResponsesCall,
@@ -12,13 +12,13 @@ import {
 import type { ChatFields } from '../dialects/openai-wire.js'
 import { chatOverMessages } from '../dialects/translations/chat-over-messages/chat-over-messages.js'
 import { countedByResponses } from '../dialects/translations/messages-over-chat/counted-request.js'
-import { estimateInputTokens } from '../dialects/translations/messages-over-chat/estimate.js'
 import { messagesOverChat } from '../dialects/translations/messages-over-chat/messages-over-chat.js'
 import { responsesOverChat } from '../dialects/translations/responses-over-chat/responses-over-chat.js'
 import { responsesOverMessages } from '../dialects/translations/responses-over-messages/responses-over-messages.js'
 import {
   type KeptTurn,
-  translated,
+  type QuestionTranslation,
+  sendTranslated,
   type Translation,
   type TranslationTarget,
   type Translator,
@@ -62,11 +62,11 @@ const keptTurnOf = ({ body, resumed }: ResponsesQuestion, { keepsResponses }: Tr
 
 /** Translates a call to an upstream, whose answer has used what it says whether or not it can be translated. */
 const answered = <Fields extends object>(
-  translation: Translation<Fields>,
+  translation: QuestionTranslation<Fields> | Translation<Fields>,
   { memory, record }: AttemptContext,
   send: (request: JsonBody<Fields>) => Promise<ProviderResponse>,
 ): Promise<ProviderResponse> =>
-  translated(translation, memory, async (request) => {
+  sendTranslated(translation, memory, async (request) => {
     const answer = await send(request)
     record.answerUsage = answer.usage
     return answer
@@ -123,7 +123,7 @@ export class MessagesOverChat implements MessagesProvider {
     const verdicts = verdictsOf({ client: 'messages', upstream: 'chat' }, context)
     const { responses } = this
     if (responses === undefined || context.options['countBy'] !== 'responses')
-      return counted({ input_tokens: estimateInputTokens(body.fields) }, true)
+      return counted({ input_tokens: estimateInputTokens(body.fields, false) }, true)
     const translation = countedByResponses(messagesOverChat(body, targetOf(this.setting, context), verdicts))
     return await answered(translation, context, (request) => responses.countInputTokens({ body: request }, context))
   }

@@ -1,11 +1,8 @@
-import { GatewayError } from '../../src/core/errors.js'
-import { JsonBody } from '../../src/core/json-body.js'
+import type { GatewayError } from '../../src/core/errors.js'
 import { factsOf, type ModelFacts } from '../../src/dialects/model-facts.js'
-import type { ChatFields } from '../../src/dialects/openai-wire.js'
 import { chatOverMessages } from '../../src/dialects/translations/chat-over-messages/chat-over-messages.js'
 import { OwnerSeals } from '../../src/dialects/translations/seals.js'
-import type { Thoughts } from '../../src/dialects/translator.js'
-import { Verdicts } from '../../src/dialects/verdicts.js'
+import { thrownBy, TranslationRun, type TranslationSetting } from './translation.js'
 
 /** Of a model that thinks by a budget. */
 export const FACTS: ModelFacts = {
@@ -17,23 +14,19 @@ export const FACTS: ModelFacts = {
 export const SEALS = new OwnerSeals(Buffer.from('secret'), 'owner')
 export const HELLO = [{ role: 'user', content: 'Hello' }]
 
-interface Options {
-  readonly facts?: Partial<ModelFacts>
-  readonly thoughts?: Thoughts
-  readonly isStrict?: boolean
-}
+type Options = Pick<TranslationSetting, 'facts' | 'thoughts' | 'isStrict'>
 
 /** A chat request, of JSON text or of fields added to a greeting, and what became of it. */
-export function translation(request: string | object, { facts, thoughts, isStrict = false }: Options = {}) {
-  const asked = { model: 'mine', max_tokens: 4000, messages: HELLO }
-  const text = typeof request === 'string' ? request : JSON.stringify({ ...asked, ...request })
-  const parsed = JsonBody.parse(Buffer.from(text))
-  const body = parsed.as(parsed.fields as object as ChatFields)
-  const verdicts = new Verdicts({ client: 'chat', upstream: 'messages' }, isStrict)
-  const target = { upstreamModel: 'theirs', facts: { ...FACTS, ...facts }, requestId: 'r', seals: SEALS, thoughts }
-  const translated = chatOverMessages(body, target, verdicts)
-  const json = translated.request.bytes.toString()
-  const sent = JSON.parse(json) as Record<string, unknown>
+export function translation(request: string | object, { facts, ...setting }: Options = {}) {
+  const fields =
+    typeof request === 'string' ? request : { model: 'mine', max_tokens: 4000, messages: HELLO, ...request }
+  const run = new TranslationRun({ client: 'chat', upstream: 'messages' }, chatOverMessages, fields, {
+    upstreamModel: 'theirs',
+    seals: SEALS,
+    ...setting,
+    facts: { ...FACTS, ...facts },
+  })
+  const { translation: translated, sentText: json, sent, verdicts } = run
   return { translated, json, sent, approximated: verdicts.approximated, dropped: verdicts.dropped }
 }
 
@@ -43,15 +36,8 @@ export const sentOf = (request: object, options?: Options): Record<string, unkno
 export const messagesOf = (messages: readonly object[], options?: Options): unknown =>
   sentOf({ messages }, options)['messages']
 
-export function refusalOf(request: object, options?: Options): GatewayError {
-  try {
-    translation(request, options)
-  } catch (error) {
-    if (error instanceof GatewayError) return error
-    throw error
-  }
-  throw new Error('It was not refused.')
-}
+export const refusalOf = (request: object, options?: Options): GatewayError =>
+  thrownBy(() => translation(request, options))
 
 export const tool = (name: string): object => ({ type: 'function', function: { name, parameters: { type: 'object' } } })
 export const called = (id: string, text = '{}'): object => ({

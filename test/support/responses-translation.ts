@@ -1,67 +1,25 @@
 import type OpenAI from 'openai'
 import { ResponseStream } from 'openai/lib/responses/ResponseStream'
 import type { Response, ResponseStreamEvent } from 'openai/resources/responses/responses'
-import { GatewayError } from '../../src/core/errors.js'
-import { JsonBody } from '../../src/core/json-body.js'
-import { JsonTexts } from '../../src/core/json-text.js'
+import type { GatewayError } from '../../src/core/errors.js'
 import { dataOf, framesOf } from '../../src/core/sse.js'
-import { factsOf, type ModelFacts } from '../../src/dialects/model-facts.js'
 import type { ResponsesFields } from '../../src/dialects/openai-responses.js'
-import type { Seals, Thoughts, Translation, Translator } from '../../src/dialects/translator.js'
-import { type DialectPair, Verdicts } from '../../src/dialects/verdicts.js'
+import type { Translator } from '../../src/dialects/translator.js'
+import type { DialectPair } from '../../src/dialects/verdicts.js'
+import { TranslationRun, type TranslationSetting } from './translation.js'
 
-type JsonObject = Record<string, unknown>
-
-const SEAL = 'sealed.'
-
-/** Seals that anybody can open, and that are the same each time. */
-const OPEN_SEALS: Seals = {
-  seal: (text) => SEAL + Buffer.from(text).toString('base64url'),
-  open: (sealed) =>
-    sealed.startsWith(SEAL) ? Buffer.from(sealed.slice(SEAL.length), 'base64url').toString() : undefined,
-}
-
-export const sealed = (text: string): string => OPEN_SEALS.seal(text)
-
-export interface TranslationSetting {
-  readonly facts?: Partial<ModelFacts>
-  readonly isStrict?: boolean
-  readonly thoughts?: Thoughts
-  readonly memory?: { add(bytes: number): void }
-}
-
-/** One request through a translator, and its answers back. */
-export class ResponsesTranslation<UpstreamFields extends object> {
-  readonly verdicts: Verdicts
-  readonly translation: Translation<UpstreamFields>
-
+/** One request for a response through a translator, and its answers back. */
+export class ResponsesTranslation<UpstreamFields extends object> extends TranslationRun<
+  ResponsesFields,
+  UpstreamFields
+> {
   constructor(
     upstream: DialectPair['upstream'],
     translator: Translator<ResponsesFields, UpstreamFields>,
     request: object | string,
-    { facts = {}, isStrict = false, thoughts, memory }: TranslationSetting = {},
+    setting?: TranslationSetting,
   ) {
-    this.verdicts = new Verdicts({ client: 'responses', upstream }, isStrict)
-    const text = typeof request === 'string' ? request : JSON.stringify({ model: 'asked', ...request })
-    const parsed = JsonBody.parse(Buffer.from(text))
-    const target = {
-      upstreamModel: 'upstream-model',
-      facts: { ...factsOf(undefined), ...facts },
-      requestId: 'req_1',
-      seals: OPEN_SEALS,
-      thoughts,
-      memory,
-    }
-    this.translation = translator(parsed.as(parsed.fields as object as ResponsesFields), target, this.verdicts)
-  }
-
-  /** The upstream's request, parsed. */
-  get sent(): JsonObject {
-    return JSON.parse(this.sentText) as JsonObject
-  }
-
-  get sentText(): string {
-    return this.translation.request.bytes.toString()
+    super({ client: 'responses', upstream }, translator, request, setting)
   }
 
   /** The whole answer, parsed; an answer may be given as it is spelled. */
@@ -69,22 +27,14 @@ export class ResponsesTranslation<UpstreamFields extends object> {
     return JSON.parse(this.answerText(upstream)) as Response
   }
 
-  answerText(upstream: object | string): string {
-    const text = typeof upstream === 'string' ? upstream : JSON.stringify(upstream)
-    return this.translation.response(JSON.parse(text) as JsonObject, new JsonTexts(Buffer.from(text)))
-  }
-
   /** Events of the whole stream. */
   events(upstream: readonly object[]): readonly ResponseStreamEvent[] {
-    const events = this.translation.events()
-    return eventsIn([...upstream.map((data) => events.event(data as JsonObject)), events.end()].join(''))
+    return eventsIn(this.frames(upstream))
   }
 
   /** Events of a stream that failed behind some events. */
   failedEvents(upstream: readonly object[], error: GatewayError): readonly ResponseStreamEvent[] {
-    const events = this.translation.events()
-    const frames = upstream.map((data) => events.event(data as JsonObject))
-    return eventsIn([...frames, events.failure?.(error) ?? ''].join(''))
+    return eventsIn(this.failedFrames(upstream, error))
   }
 }
 
@@ -130,14 +80,3 @@ export function comparable(response: Response): unknown {
 }
 
 const COMPUTED: ReadonlySet<string> = new Set(['output_text', 'output_parsed', 'parsed', 'parsed_arguments'])
-
-/** The error that the work throws. */
-export function thrownBy(work: () => unknown): GatewayError {
-  try {
-    work()
-  } catch (error) {
-    if (error instanceof GatewayError) return error
-    throw error
-  }
-  throw new Error('Nothing was thrown.')
-}

@@ -1,13 +1,12 @@
 import { describe, expect, it } from '@jest/globals'
-import { JsonBody, type ModelFields } from '../../core/json-body.js'
-import { factsOf } from '../model-facts.js'
+import { TranslationRun } from '../../../test/support/translation.js'
+import type { ModelFields } from '../../core/json-body.js'
 import type { Translator } from '../translator.js'
-import { type DialectPair, Verdicts } from '../verdicts.js'
+import type { DialectPair } from '../verdicts.js'
 import { chatOverMessages } from './chat-over-messages/chat-over-messages.js'
 import { messagesOverChat } from './messages-over-chat/messages-over-chat.js'
 import { responsesOverChat } from './responses-over-chat/responses-over-chat.js'
 import { responsesOverMessages } from './responses-over-messages/responses-over-messages.js'
-import { OwnerSeals } from './seals.js'
 
 const SEARCHES = ['some', 'every', 'find', 'findIndex', 'findLast', 'findLastIndex', 'includes', 'indexOf'] as const
 
@@ -51,16 +50,10 @@ const outputItem = (id: string): object => ({ type: 'function_call_output', call
 
 const workOf =
   <Fields extends ModelFields>(pair: DialectPair, translator: Translator<Fields, object>) =>
-  (fields: object): number => {
-    const body = JsonBody.parse(
-      Buffer.from(JSON.stringify({ model: 'mine', ...fields })),
-    ) as unknown as JsonBody<Fields>
-    const seals = new OwnerSeals(Buffer.from('secret'), 'owner')
-    const target = { upstreamModel: 'theirs', facts: factsOf(undefined), requestId: 'r', seals }
-    return searchedDuring(() => {
-      expect(translator(body, target, new Verdicts(pair, false)).request.bytes.length).toBeGreaterThan(COUNT)
+  (fields: object): number =>
+    searchedDuring(() => {
+      expect(new TranslationRun(pair, translator, fields).sentText.length).toBeGreaterThan(COUNT)
     })
-  }
 
 const chat = workOf({ client: 'chat', upstream: 'messages' }, chatOverMessages)
 const messages = workOf({ client: 'messages', upstream: 'chat' }, messagesOverChat)

@@ -1,16 +1,18 @@
 import { describe, expect, it } from '@jest/globals'
-import type { ByteSink, ByteSource } from '../../core/byte-stream.js'
-import { ProviderResponse } from '../../core/byte-stream.js'
+import { TranslationRun } from '../../../test/support/translation.js'
+import type { ByteSink, ByteSource, ProviderResponse } from '../../core/byte-stream.js'
 import { GatewayError } from '../../core/errors.js'
-import { JsonBody, type ModelFields } from '../../core/json-body.js'
-import { factsOf } from '../model-facts.js'
-import { translated, type Translator } from '../translator.js'
-import { type DialectPair, Verdicts } from '../verdicts.js'
+import type { ModelFields } from '../../core/json-body.js'
+import { type SseDialect, SseRelay } from '../../upstream/sse-relay.js'
+import { eventResponse } from '../../upstream/upstream-response.js'
+import { MESSAGES_EVENTS } from '../anthropic-messages.js'
+import { CHAT_EVENTS } from '../openai-wire.js'
+import { sendTranslated, type Translator } from '../translator.js'
+import type { DialectPair } from '../verdicts.js'
 import { chatOverMessages } from './chat-over-messages/chat-over-messages.js'
 import { messagesOverChat } from './messages-over-chat/messages-over-chat.js'
 import { responsesOverChat } from './responses-over-chat/responses-over-chat.js'
 import { responsesOverMessages } from './responses-over-messages/responses-over-messages.js'
-import { OwnerSeals } from './seals.js'
 
 const messagesEvent = (type: string, fields: object): string =>
   `event: ${type}\r\ndata: ${JSON.stringify({ type, ...fields })}\r\n\r\n`
@@ -73,6 +75,8 @@ interface Pair {
   readonly upstream: readonly string[]
   /** By which a client knows that an answer is whole. */
   readonly end: string
+  /** How its upstream's events are relayed. */
+  readonly dialect: SseDialect
   readonly translate: (source: ByteSource) => Promise<ProviderResponse>
 }
 
@@ -92,13 +96,10 @@ function pairOf<Fields extends ModelFields, UpstreamFields extends object>(
     name: `${pair.client} over ${pair.upstream}`,
     upstream: pair.upstream === 'messages' ? MESSAGES_STREAM : CHAT_STREAM,
     end,
+    dialect: pair.upstream === 'messages' ? MESSAGES_EVENTS : CHAT_EVENTS,
     translate: (source) => {
-      const body = JsonBody.parse(Buffer.from(text)) as unknown as JsonBody<Fields>
-      const seals = new OwnerSeals(Buffer.from('secret'), 'owner')
-      const target = { upstreamModel: 'theirs', facts: factsOf(undefined), requestId: 'r', seals }
-      const translation = translator(body, target, new Verdicts(pair, false))
-      const headers = { 'content-type': 'text/event-stream' }
-      return translated(translation, undefined, () => Promise.resolve(new ProviderResponse(200, headers, source)))
+      const { translation } = new TranslationRun(pair, translator, text)
+      return sendTranslated(translation, undefined, () => eventResponse(200, {}, source))
     },
   }
 }
@@ -163,14 +164,15 @@ describe.each(PAIRS)('A stream of $name', (pair) => {
   const bytes = Buffer.from(pair.upstream.join(''))
 
   it('is the same wherever the pieces of its upstream begin', async () => {
-    const expected = await received(pair, new Pieces([bytes]))
+    const relayed = (pieces: readonly Buffer[]): Promise<string> =>
+      received(pair, new SseRelay(new Pieces(pieces), pair.dialect))
+    const expected = await relayed([bytes])
     expect(expected).toContain(pair.end)
     expect(expected).toMatch(/Grüße 😀[^]*THE END$/)
     for (let border = 1; border < bytes.length; border++) {
-      const halves = [bytes.subarray(0, border), bytes.subarray(border)]
-      expect(await received(pair, new Pieces(halves))).toBe(expected)
+      expect(await relayed([bytes.subarray(0, border), bytes.subarray(border)])).toBe(expected)
     }
-    expect(await received(pair, new Pieces(Array.from(bytes, (byte) => Buffer.from([byte]))))).toBe(expected)
+    expect(await relayed(Array.from(bytes, (byte) => Buffer.from([byte])))).toBe(expected)
   })
 
   it('never looks whole where its upstream is cut, behind whatever event', async () => {

@@ -1,14 +1,12 @@
 import { describe, expect, it } from '@jest/globals'
-import { JsonBody, type ModelFields } from '../../core/json-body.js'
-import { JsonTexts } from '../../core/json-text.js'
-import { factsOf } from '../model-facts.js'
-import type { Translation, Translator } from '../translator.js'
-import { type DialectPair, Verdicts } from '../verdicts.js'
+import { TranslationRun } from '../../../test/support/translation.js'
+import type { ModelFields } from '../../core/json-body.js'
+import type { Translator } from '../translator.js'
+import type { DialectPair } from '../verdicts.js'
 import { chatOverMessages } from './chat-over-messages/chat-over-messages.js'
 import { messagesOverChat } from './messages-over-chat/messages-over-chat.js'
 import { responsesOverChat } from './responses-over-chat/responses-over-chat.js'
 import { responsesOverMessages } from './responses-over-messages/responses-over-messages.js'
-import { OwnerSeals } from './seals.js'
 
 type Members = Readonly<Record<string, unknown>>
 
@@ -43,8 +41,11 @@ const messageEvents = (reason: string): readonly Members[] => [
 
 interface Pair {
   readonly pair: DialectPair
-  /** The translation of a request, and the words that are noted. */
-  readonly begin: () => readonly [Translation<object>, readonly string[]]
+  /** A request, and the words that are noted. */
+  readonly begin: () => readonly [
+    Pick<TranslationRun<ModelFields, object>, 'translation' | 'answerText' | 'frames'>,
+    readonly string[],
+  ]
   readonly answer: (reason: string) => Members
   readonly events: (reason: string) => readonly Members[]
   readonly kind: 'finish reason' | 'stop reason'
@@ -60,16 +61,9 @@ const pairOf = <Fields extends ModelFields>(
 ): Pair => ({
   pair,
   begin: () => {
-    const body = JsonBody.parse(Buffer.from(JSON.stringify({ model: 'm', ...request })))
     const noted: string[] = []
-    const target = {
-      upstreamModel: 'u',
-      facts: factsOf(undefined),
-      requestId: 'req_1',
-      seals: new OwnerSeals(Buffer.alloc(32), 'owner'),
-      unknownWords: { note: (kind: string, word: string) => noted.push(`${kind}: ${word}`) },
-    }
-    return [translator(body.as(body.fields as object as Fields), target, new Verdicts(pair, false)), noted]
+    const unknownWords = { note: (kind: string, word: string) => noted.push(`${kind}: ${word}`) }
+    return [new TranslationRun(pair, translator, request, { unknownWords }), noted]
   },
   answer: pair.upstream === 'chat' ? chatAnswer : message,
   events: pair.upstream === 'chat' ? chatEvents : messageEvents,
@@ -85,34 +79,25 @@ const PAIRS: readonly Pair[] = [
   pairOf({ client: 'responses', upstream: 'messages' }, responsesOverMessages, { input: 'Hi' }, COMPLETED),
 ]
 
-function wholeAnswer(translation: Translation<object>, answer: Members): string {
-  return translation.response(answer, new JsonTexts(Buffer.from(JSON.stringify(answer))))
-}
-
-function stream(translation: Translation<object>, events: readonly Members[]): string {
-  const translated = translation.events()
-  return events.map((event) => translated.event(event)).join('') + translated.end()
-}
-
 describe.each(PAIRS)('An answer of $pair.upstream in the words of $pair.client', (pair) => {
   // The last one is a name that every object has.
   it.each(['tired', 'constructor'])('ends plainly for a reason that is not known, which is noted: %s', (reason) => {
-    const [translation, noted] = pair.begin()
-    expect(wholeAnswer(translation, pair.answer(reason))).toContain(pair.plainEnd)
+    const [run, noted] = pair.begin()
+    expect(run.answerText(pair.answer(reason))).toContain(pair.plainEnd)
     expect(noted).toEqual([`${pair.kind}: ${reason}`])
   })
 
   it('ends so in a stream, too, where it is noted once', () => {
-    const [translation, noted] = pair.begin()
-    expect(stream(translation, pair.events('tired'))).toContain(pair.plainEnd)
+    const [run, noted] = pair.begin()
+    expect(run.frames(pair.events('tired'))).toContain(pair.plainEnd)
     expect(noted).toEqual([`${pair.kind}: tired`])
   })
 
   it('has no word to be noted where all are known', () => {
-    const [translation, noted] = pair.begin()
+    const [run, noted] = pair.begin()
     for (const reason of pair.kind === 'finish reason' ? ['stop', 'length'] : ['end_turn', 'max_tokens']) {
-      wholeAnswer(translation, pair.answer(reason))
-      stream(translation, pair.events(reason))
+      run.answerText(pair.answer(reason))
+      run.frames(pair.events(reason))
     }
     expect(noted).toEqual([])
   })
@@ -120,8 +105,8 @@ describe.each(PAIRS)('An answer of $pair.upstream in the words of $pair.client',
 
 describe.each(PAIRS.filter(({ kind }) => kind === 'stop reason'))('A stream of $pair.client over messages', (pair) => {
   it('is the same with events of a type that is not known, which is noted', () => {
-    const [translation, noted] = pair.begin()
-    const events = translation.events()
+    const [run, noted] = pair.begin()
+    const events = run.translation.events()
     const [start = {}] = pair.events('end_turn')
     events.event(start)
     expect(events.event({ type: 'message_news', news: [] })).toBe('')

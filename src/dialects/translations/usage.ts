@@ -1,11 +1,7 @@
-import { isRecord } from '../../core/validation-rules.js'
-
-type Figures = Readonly<Record<string, unknown>>
+import { recordOr } from './members.js'
 
 const count = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined
-
-const figuresIn = (value: unknown): Figures => (isRecord(value) ? value : {})
 
 /**
  * Tokens of an answer under one name each, whatever dialect said them. `input` holds what was read from and written to the cache, as
@@ -16,13 +12,13 @@ export interface TokenFigures {
   readonly cacheRead: number
   readonly cacheWrite: number
   readonly output: number
-  /** Contained in `output`; undefined = not told. */
+  /** Contained in `output`; undefined = not reported. */
   readonly reasoning: number | undefined
 }
 
 /** Reads the usage object of a messages answer. */
 export function figuresOfMessages(usage: unknown): TokenFigures {
-  const figures = figuresIn(usage)
+  const figures = recordOr(usage)
   const cacheRead = count(figures['cache_read_input_tokens']) ?? 0
   const cacheWrite = count(figures['cache_creation_input_tokens']) ?? 0
   return {
@@ -30,20 +26,20 @@ export function figuresOfMessages(usage: unknown): TokenFigures {
     cacheRead,
     cacheWrite,
     output: count(figures['output_tokens']) ?? 0,
-    reasoning: count(figuresIn(figures['output_tokens_details'])['thinking_tokens']),
+    reasoning: count(recordOr(figures['output_tokens_details'])['thinking_tokens']),
   }
 }
 
 /** Reads the usage object of a chat completion. */
 export function figuresOfChat(usage: unknown): TokenFigures {
-  const figures = figuresIn(usage)
-  const prompt = figuresIn(figures['prompt_tokens_details'])
+  const figures = recordOr(usage)
+  const prompt = recordOr(figures['prompt_tokens_details'])
   return {
     input: count(figures['prompt_tokens']) ?? 0,
     cacheRead: count(prompt['cached_tokens']) ?? 0,
     cacheWrite: count(prompt['cache_write_tokens']) ?? 0,
     output: count(figures['completion_tokens']) ?? 0,
-    reasoning: count(figuresIn(figures['completion_tokens_details'])['reasoning_tokens']),
+    reasoning: count(recordOr(figures['completion_tokens_details'])['reasoning_tokens']),
   }
 }
 

@@ -4,11 +4,12 @@ import type { ProviderResponse } from '../../core/byte-stream.js'
 import { type GatewayError, scrubbedJson } from '../../core/errors.js'
 import type { Units, Usage, UsageEstimator } from '../../core/request-context.js'
 import { framesOf, jsonOf } from '../../core/sse.js'
-import { DeltaCounter, mediaTokensIn, tokensOf } from '../../core/token-counter.js'
+import { DeltaCounter } from '../../core/token-counter.js'
 import { RelayedUsage, reportedUsage } from '../../core/usage.js'
 import { isRecord } from '../../core/validation-rules.js'
+import { contentTokens, estimateInputTokens, MESSAGES_EVENTS } from '../../dialects/anthropic-messages.js'
 import { withoutOwnThinking } from '../../dialects/translations/own-marks.js'
-import type { FrameCounter, SseDialect } from '../../upstream/sse-relay.js'
+import type { FrameCounter } from '../../upstream/sse-relay.js'
 import type { UpstreamResponse } from '../../upstream/exchange.js'
 import { UpstreamClient } from '../../upstream/upstream-client.js'
 import { parseUpstreamError, type UpstreamErrorBody } from '../../upstream/upstream-error.js'
@@ -64,10 +65,6 @@ export class MessagesUsage implements UsageEstimator {
 
 const hasStopReason = (delta: unknown): boolean => isRecord(delta) && typeof delta['stop_reason'] === 'string'
 
-const TOKENS_PER_MESSAGE = 4
-
-type Fields = Readonly<Record<string, unknown>>
-
 /**
  * What a messages call probably took whose upstream says nothing of it, though its dialect asks for that: texts and
  * tools of the request, and what was counted of the answer, where it is. Nothing is
@@ -85,14 +82,8 @@ export class MessagesEstimate implements UsageEstimator {
   estimate(): Usage {
     const known = this.reported?.estimate()
     if (known !== undefined) return known
-    const { messages, system, tools } = this.request as Fields
-    const input =
-      tokensIn(system) +
-      (tools == null ? 0 : tokensOf(JSON.stringify(tools))) +
-      tokensInAll(messages) +
-      mediaTokensIn(messages)
     const output = this.text === undefined ? {} : { output_tokens: this.text.count }
-    return { units: { input_tokens: input, ...output }, estimated: true }
+    return { units: { input_tokens: estimateInputTokens(this.request, true), ...output }, estimated: true }
   }
 
   /** Of a stream its pieces, which are counted anyway. An answer that came whole is looked at for no figure beside its own. */
@@ -108,31 +99,11 @@ export class WholeMessage {
   get count(): number {
     try {
       const value: unknown = JSON.parse(this.body.toString())
-      return isRecord(value) ? tokensIn(value['content']) : 0
+      return isRecord(value) ? contentTokens(value['content']) : 0
     } catch {
       return 0
     }
   }
-}
-
-function tokensInAll(messages: unknown): number {
-  if (!Array.isArray(messages)) return 0
-  return messages.reduce<number>(
-    (sum, message: unknown) => sum + TOKENS_PER_MESSAGE + (isRecord(message) ? tokensIn(message['content']) : 0),
-    0,
-  )
-}
-
-/** Of a text, or of blocks: their texts, thoughts, calls of tools and what these have answered; no pictures. */
-function tokensIn(content: unknown): number {
-  if (typeof content === 'string') return tokensOf(content)
-  if (!Array.isArray(content)) return 0
-  return content.reduce<number>((sum, block: unknown) => sum + (isRecord(block) ? tokensOfBlock(block) : 0), 0)
-}
-
-function tokensOfBlock({ text, thinking, input, content }: Fields): number {
-  const words = tokensIn(text) + tokensIn(thinking) + tokensIn(content)
-  return words + (isRecord(input) ? tokensOf(JSON.stringify(input)) : 0)
 }
 
 /** Older accounts report an empty balance as a bad request; there is no code to tell it by. */
@@ -164,9 +135,6 @@ const DEFAULT_VERSION = '2023-06-01'
 
 /** The organisation id stays inside. */
 const RESPONSE_HEADERS = new HeaderAllowList('anthropic-ratelimit-*', 'anthropic-priority-*')
-
-/** Named events, LF, no `[DONE]`. */
-const MESSAGES_EVENTS: SseDialect = { completionMarks: ['event: message_stop'], errorMark: 'event: error' }
 
 /** The messages-style family: bytes in, bytes out. */
 @Injectable()

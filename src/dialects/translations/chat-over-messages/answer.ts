@@ -1,4 +1,5 @@
 import type { JsonTexts } from '../../../core/json-text.js'
+import { nowSeconds } from '../../../core/time.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { Thoughts, UnknownWords } from '../../translator.js'
@@ -40,8 +41,6 @@ export function chatCompletion(answer: Members, texts: JsonTexts, terms: AnswerT
     ...(isRecord(usage) ? { usage: chatUsage(figuresOfMessages(usage)) } : {}),
   })
 }
-
-export const nowSeconds = (): number => Math.floor(Date.now() / 1000)
 
 /** The old form has a word of its own. */
 export const finishReason = (end: AnswerEnd, { tools }: Pick<AnswerTerms, 'tools'>): string =>

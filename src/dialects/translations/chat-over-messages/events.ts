@@ -1,10 +1,11 @@
+import { nowSeconds } from '../../../core/time.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { EventTranslation, TranslationTarget } from '../../translator.js'
 import type { Members } from '../members.js'
 import { type AnswerSink, type BegunCall, MessageReader } from '../to-messages/answer-reader.js'
 import type { Block } from '../to-messages/blocks.js'
 import { chatUsage } from '../usage.js'
-import { type AnswerTerms, finishReason, nowSeconds, secondCall } from './answer.js'
+import { type AnswerTerms, finishReason, secondCall } from './answer.js'
 
 /** Events of a message as chunks of a chat completion. */
 export class ChatChunks implements EventTranslation {

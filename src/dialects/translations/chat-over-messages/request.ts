@@ -1,7 +1,7 @@
 import { JsonBody } from '../../../core/json-body.js'
 import { type JsonText, JsonTexts, jsonTextOf } from '../../../core/json-text.js'
 import { isRecord } from '../../../core/validation-rules.js'
-import type { MessagesFields } from '../../messages-wire.js'
+import type { MessagesFields } from '../../anthropic-messages.js'
 import type { ChatFields } from '../../openai-wire.js'
 import type { TranslationTarget } from '../../translator.js'
 import type { Verdicts } from '../../verdicts.js'

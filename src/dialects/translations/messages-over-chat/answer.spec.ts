@@ -1,27 +1,22 @@
 import { describe, expect, it } from '@jest/globals'
+import { TranslationRun } from '../../../../test/support/translation.js'
 import { GatewayError } from '../../../core/errors.js'
-import { JsonBody } from '../../../core/json-body.js'
-import { JsonTexts } from '../../../core/json-text.js'
-import type { MessagesFields } from '../../messages-wire.js'
-import { factsOf } from '../../model-facts.js'
-import { Verdicts } from '../../verdicts.js'
-import { hasMark, OwnerSeals } from '../seals.js'
-import { estimateInputTokens } from './estimate.js'
+import { estimateInputTokens } from '../../anthropic-messages.js'
+import { hasMark } from '../seals.js'
 import { messagesOverChat } from './messages-over-chat.js'
 
 type Members = Record<string, unknown>
 
-const SEALS = new OwnerSeals(Buffer.from('secret'), 'owner')
 const FIELDS = { model: 'claude-here', max_tokens: 9, messages: [{ role: 'user', content: 'Hello' }] }
 
-function textFor(answer: Members, spelled = JSON.stringify(answer)): string {
-  const body = JsonBody.written<MessagesFields>(JSON.stringify(FIELDS), FIELDS)
-  const target = { upstreamModel: 'some-model', facts: factsOf(undefined), requestId: 'req1', seals: SEALS }
-  const translation = messagesOverChat(body, target, new Verdicts({ client: 'messages', upstream: 'chat' }, true))
-  return translation.response(answer, new JsonTexts(Buffer.from(spelled)))
-}
+/** An answer may be given as it is spelled. */
+const textFor = (answer: object | string): string =>
+  new TranslationRun({ client: 'messages', upstream: 'chat' }, messagesOverChat, FIELDS, {
+    isStrict: true,
+    requestId: 'req1',
+  }).answerText(answer)
 
-const messageFor = (answer: Members): Members => JSON.parse(textFor(answer)) as Members
+const messageFor = (answer: object | string): Members => JSON.parse(textFor(answer)) as Members
 
 const answer = (message: Members, finishReason: unknown = 'stop', more: Members = {}): Members => ({
   id: 'chatcmpl-1',
@@ -180,7 +175,7 @@ describe('A whole answer of a chat upstream', () => {
   it('without usage has estimates', () => {
     const message = { content: 'x'.repeat(40), reasoning: 'y'.repeat(8), tool_calls: [call('a', '{"x":1} ')] }
     expect(messageFor(answer(message, 'stop', { usage: null }))['usage']).toMatchObject({
-      input_tokens: estimateInputTokens(FIELDS),
+      input_tokens: estimateInputTokens(FIELDS, false),
       output_tokens: 14,
     })
   })
@@ -194,7 +189,7 @@ describe('A whole answer of a chat upstream', () => {
     const content = [{ type: 'text', text: 'Let me ' }, { type: 'other' }, { type: 'text', text: 'see.' }]
     const whole = answer({ content, tool_calls: calls }, 'tool_calls')
     const spelled = JSON.stringify(whole).replace('{"x":1}', '{"x":1.0}')
-    const translated = textFor(whole, spelled)
+    const translated = textFor(spelled)
     expect(JSON.parse(translated)).toHaveProperty('content', [
       { type: 'text', text: 'Let me see.', citations: null },
       toolUse('call_req1_0', {}),
@@ -219,51 +214,10 @@ describe('A whole answer of a chat upstream', () => {
     ['a call of no function', answer({ tool_calls: [{ id: 'a', type: 'custom', custom: {} }] })],
     ['a call without a name', answer({ tool_calls: [call('a', '{}', '')] })],
     ['arguments that are no text', answer({ tool_calls: [{ id: 'a', function: { name: 'look', arguments: [] } }] })],
+    ['older arguments that are no text', answer({ function_call: { name: 'look', arguments: 42 } })],
   ])("with %s is the upstream's failure", (_name, broken) => {
     const failure = expect.objectContaining({ kind: 'upstream_failed' })
     expect(() => textFor(broken)).toThrow(GatewayError)
     expect(() => textFor(broken)).toThrow(failure)
   })
-})
-
-describe('The estimate of the tokens of a prompt', () => {
-  const words = (tokens: number): string => 'word'.repeat(tokens)
-  const prompt = (...content: Members[]): Members => ({ messages: [{ role: 'user', content }] })
-  const more = (fields: Members): number =>
-    estimateInputTokens({ messages: [{ role: 'user', content: [] }], ...fields }) - estimateInputTokens(prompt())
-
-  it('counts system, messages, tools and media', () => {
-    const tool = { name: 'look', input_schema: { type: 'object' } }
-    expect(more({ system: words(10) })).toBe(10)
-    expect(more({ system: [{ type: 'text', text: words(10) }] })).toBe(10)
-    expect(more({ tools: [tool] })).toBe(Math.ceil(JSON.stringify([tool]).length / 4))
-    expect(more(prompt({ type: 'text', text: words(7), cache_control: { type: 'ephemeral' } }))).toBe(7)
-    expect(more({ messages: [{ role: 'user', content: words(7) }] })).toBe(7)
-    expect(
-      more(prompt({ type: 'tool_result', tool_use_id: 'abcdefgh', content: [{ type: 'text', text: words(7) }] })),
-    ).toBe(7)
-    expect(more(prompt({ type: 'tool_use', id: 'abcdefgh', name: 'look', input: { x: 1 } }))).toBe(3)
-    expect(more(prompt({ type: 'document', title: words(2), source: { type: 'text', data: words(9) } }))).toBe(11)
-  })
-
-  it('counts an image and a file as media, not by their characters', () => {
-    const data = 'A'.repeat(8000)
-    expect(more(prompt({ type: 'image', source: { type: 'base64', media_type: 'image/png', data } }))).toBe(1000)
-    expect(more(prompt({ type: 'image', source: { type: 'url', url: 'https://a.test/b.png' } }))).toBe(1000)
-    expect(more(prompt({ type: 'tool_result', content: [{ type: 'image', source: { type: 'base64', data } }] }))).toBe(
-      1000,
-    )
-  })
-
-  it('counts nothing of what is left out of the conversation', () => {
-    expect(more(prompt({ type: 'thinking', thinking: words(50), signature: words(50) }))).toBe(0)
-    expect(more(prompt({ type: 'redacted_thinking', data: words(50) }))).toBe(0)
-  })
-
-  it.each([[{}], [{ messages: 1, system: 2, tools: 'x' }], [{ messages: [null, 1, { content: null }] }]])(
-    'takes any shape: %j',
-    (fields) => {
-      expect(estimateInputTokens(fields)).toBeGreaterThan(0)
-    },
-  )
 })

@@ -1,18 +1,17 @@
 import { jsonTextOf, type JsonTexts } from '../../../core/json-text.js'
 import { tokensOf } from '../../../core/token-counter.js'
-import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { UnknownWords } from '../../translator.js'
-import type { Members } from '../members.js'
+import { isAbsent, type Members } from '../members.js'
 import { madeSignature } from '../seals.js'
 import { type AnswerEnd, endOfChat, MESSAGES_STOP } from '../stop-reasons.js'
 import { inputOfArguments } from '../tool-forms.js'
-import { type CallPiece, contentIn, messageIn, readCall, thoughtsIn, usageIn } from '../to-chat/answers.js'
+import { type CallPiece, callsIn, contentIn, messageIn, thoughtsIn, usageIn } from '../to-chat/answers.js'
 import { messagesUsage, type TokenFigures } from '../usage.js'
 import type { ToolNames } from './request-draft.js'
 
 /** What an answer needs of its request. */
-export interface AnswerContext {
+export interface MessageContext {
   /** The caller's name. */
   readonly model: string
   readonly requestId: string
@@ -23,9 +22,9 @@ export interface AnswerContext {
 }
 
 /** JSON text of a message for a chat completion; `texts` is the same with numbers as they came. Throws `upstream_failed` for one without a message or a finish reason. */
-export function messageTextOf(answer: Members, texts: JsonTexts, context: AnswerContext): string {
+export function messageTextOf(answer: Members, texts: JsonTexts, context: MessageContext): string {
   const { message, finishReason } = messageIn(answer)
-  const calls = callsIn(message, texts.at('choices', 0, 'message'), context)
+  const calls = callsIn(message, texts.at('choices', 0, 'message')).map((call, index) => callOf(call, index, context))
   const refusal = textIn(message, 'refusal')
   const end = endOfChat(finishReason, { hasCalls: calls.length > 0, hasRefusal: refusal !== '' }, context.unknownWords)
   const thoughts = thoughtsIn(message)
@@ -43,7 +42,11 @@ export function messageTextOf(answer: Members, texts: JsonTexts, context: Answer
 }
 
 /** A message of which nothing has come yet, with every member of its type. */
-export const emptyMessage = ({ id }: Members, { model, requestId }: AnswerContext, figures: TokenFigures): object => ({
+export const emptyMessage = (
+  { id }: Members,
+  { model, requestId }: Pick<MessageContext, 'model' | 'requestId'>,
+  figures: TokenFigures,
+): object => ({
   id: typeof id === 'string' && id !== '' ? id : `msg_${requestId}`,
   type: 'message',
   role: 'assistant',
@@ -65,7 +68,7 @@ export const stopOf = (end: AnswerEnd, refusal: string): object => ({
     end === 'refused' ? { type: 'refusal', category: null, explanation: refusal === '' ? null : refusal } : null,
 })
 
-/** Of an upstream that has told no usage. */
+/** Of an upstream that has not reported usage. */
 export const estimated = (input: number): TokenFigures => ({
   input,
   cacheRead: 0,
@@ -82,7 +85,12 @@ export const thinkingBlock = (thinking: string, signature: string): object => ({
   signature,
 })
 
-export const toolUseBlock = (id: string, name: string, input: object, { toolNames }: AnswerContext): object => ({
+export const toolUseBlock = (
+  id: string,
+  name: string,
+  input: object,
+  { toolNames }: Pick<MessageContext, 'toolNames'>,
+): object => ({
   type: 'tool_use',
   id,
   name: toolNames.original(name),
@@ -93,43 +101,25 @@ export const toolUseBlock = (id: string, name: string, input: object, { toolName
 /** '' for a member that is absent or null. */
 export function textIn(members: Members, name: string): string {
   const value = members[name]
-  if (value === undefined || value === null) return ''
+  if (isAbsent(value)) return ''
   if (typeof value !== 'string') throw malformedResponse(`The upstream answered with a '${name}' that is no text.`)
   return value
 }
 
-interface Call {
+interface FunctionCall {
   readonly id: string
   readonly name: string
   readonly arguments: string
 }
 
-function callsIn(message: Members, texts: JsonTexts | undefined, context: AnswerContext): Call[] {
-  const { tool_calls: calls, function_call: functionCall } = message
-  if (Array.isArray(calls) && calls.length > 0) {
-    return calls.map((call: unknown, index) => {
-      const spelled = texts?.at('tool_calls', index, 'function', 'arguments')
-      return callOf(readCall(call), spelled, madeCallId(index, context))
-    })
-  }
-  if (!isRecord(functionCall)) return []
-  return [callOf(readCall({ function: functionCall }), texts?.at('function_call', 'arguments'), FUNCTION_CALL_ID)]
-}
-
-/** Of the one call that the older form of chat answers has. */
-export const FUNCTION_CALL_ID = 'call_0'
-
 /** For a call that the upstream gives none: the client names it by its id. */
-export const madeCallId = (index: number, { requestId }: Pick<AnswerContext, 'requestId'>): string =>
+export const madeCallId = (index: number, { requestId }: Pick<MessageContext, 'requestId'>): string =>
   `call_${requestId}_${index}`
 
-function callOf({ id, name, text, isCustom }: CallPiece, spelled: JsonTexts | undefined, madeId: string): Call {
+function callOf({ id, name, text, isCustom }: CallPiece, index: number, context: MessageContext): FunctionCall {
   if (name === undefined || isCustom) throw malformedResponse('The upstream called no function by its name.')
-  // Some upstreams write an object where there should be its text.
-  const json = isRecord(text) ? spelled?.text.text : (text ?? '')
-  if (typeof json !== 'string') throw malformedResponse('The upstream answered with arguments that are no text.')
-  return { id: id ?? madeId, name, arguments: json }
+  return { id: id ?? madeCallId(index, context), name, arguments: text }
 }
 
-const toolUseOf = (call: Call, context: AnswerContext): object =>
+const toolUseOf = (call: FunctionCall, context: MessageContext): object =>
   toolUseBlock(call.id, call.name, inputOfArguments(call.arguments), context)

@@ -1,10 +1,12 @@
 import { jsonTextOf } from '../../../core/json-text.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
+import type { TranslationTarget } from '../../translator.js'
+import { HeldText } from '../held-text.js'
 import { madeSignature } from '../seals.js'
 import type { AnswerSink } from '../to-chat/answer-queue.js'
 import type { ArrivingCall } from '../to-chat/arriving-call.js'
 import { inputOfArguments } from '../tool-forms.js'
-import { type AnswerContext, madeCallId, textBlock, thinkingBlock, toolUseBlock } from './answer.js'
+import { type MessageContext, madeCallId, textBlock, thinkingBlock, toolUseBlock } from './answer.js'
 
 /** Of an input that is no object. */
 const MAXIMUM_HELD_CHARACTERS = 256 * 1024
@@ -17,27 +19,32 @@ export class BlockWriter implements AnswerSink<TextKind> {
   private open: TextKind | 'tool_use' | undefined
   /** The first character of the input of the open call, once it has come: that of an object, as it should be. */
   private inputStart: string | undefined
-  private held = ''
+  private held: HeldText
 
-  constructor(private readonly context: AnswerContext) {}
+  constructor(
+    private readonly context: MessageContext,
+    private readonly memory: TranslationTarget['memory'],
+  ) {
+    this.held = this.newHeld()
+  }
 
   said(kind: TextKind, text: string): string {
     if (this.open === kind) return this.textDelta(kind, text)
     return this.start(kind, kind === 'text' ? textBlock() : thinkingBlock('', '')) + this.textDelta(kind, text)
   }
 
-  called({ index, id = madeCallId(index, this.context), name, isCustom }: ArrivingCall): string {
+  called({ id, name, isCustom }: ArrivingCall, ordinal: number): string {
     if (name === undefined || isCustom) throw malformedResponse('The upstream called no function by its name.')
     this.inputStart = undefined
-    return this.start('tool_use', toolUseBlock(id, name, {}, this.context))
+    this.held = this.newHeld()
+    return this.start('tool_use', toolUseBlock(id ?? madeCallId(ordinal, this.context), name, {}, this.context))
   }
 
   /** What is no object is held until it is whole, as in a whole answer the client gets it within one. */
   input(text: string): string {
     this.inputStart ??= text.trimStart()[0]
-    if (this.inputStart === '{') return this.inputDelta(this.takeHeld() + text)
-    this.held += text
-    if (this.held.length > MAXIMUM_HELD_CHARACTERS) throw malformedResponse('The upstream sent too long an input.')
+    if (this.inputStart === '{') return this.inputDelta(this.held.take() + text)
+    this.held.add(text)
     return ''
   }
 
@@ -52,14 +59,12 @@ export class BlockWriter implements AnswerSink<TextKind> {
   /** Of the block that is open. */
   private rest(): string {
     if (this.open === 'thinking') return this.delta({ type: 'signature_delta', signature: madeSignature() })
-    const held = this.takeHeld()
+    const held = this.held.take()
     return held.trim() === '' ? '' : this.inputDelta(jsonTextOf(inputOfArguments(held)))
   }
 
-  private takeHeld(): string {
-    const { held } = this
-    this.held = ''
-    return held
+  private newHeld(): HeldText {
+    return new HeldText(MAXIMUM_HELD_CHARACTERS, 'The upstream sent too long an input.', this.memory)
   }
 
   private inputDelta(json: string): string {

@@ -1,8 +1,9 @@
 import { quoted } from '../../../core/errors.js'
 import { isRecord } from '../../../core/validation-rules.js'
-import { listAt, type Members, objectAt, textAt, wrongShape } from '../members.js'
-import { breakpoint, type ChatMessage, type ChatPart, partsOf, refuseBlock } from './parts.js'
-import { type MemberTable, type RequestDraft } from './request-draft.js'
+import { isAbsent, listAt, type Members, objectAt, textAt, wrongShape } from '../members.js'
+import { type ChatMessage, type ChatPart, textPart } from '../to-chat/tool-messages.js'
+import { breakpoint, dropBreakpoint, partsOf, refuseBlock } from './parts.js'
+import { type MemberTable, type ChatRequestDraft } from './request-draft.js'
 import { ToolResults } from './tool-results.js'
 
 export const MESSAGE_MEMBERS: MemberTable = { role: 'read', content: 'read' }
@@ -36,16 +37,16 @@ interface Run {
 }
 
 /** The conversation of a messages request in the words of chat, instructions first. */
-export function conversationOf(draft: RequestDraft): ChatMessage[] {
+export function conversationOf(draft: ChatRequestDraft): ChatMessage[] {
   const runs = runsOf(draft)
-  const conversation = new Conversation(draft, currentTurnStart(runs))
+  const conversation = new ChatConversation(draft, currentTurnStart(runs))
   runs.forEach((run, index) => {
     conversation.add(run, index)
   })
   return conversation.messages()
 }
 
-function runsOf({ source }: RequestDraft): Run[] {
+function runsOf({ source }: ChatRequestDraft): Run[] {
   const runs: Run[] = []
   listAt(source['messages'], 'messages').forEach((value, index) => {
     const message = objectAt(value, `messages[${index}]`)
@@ -64,20 +65,20 @@ const currentTurnStart = (runs: readonly Run[]): number =>
 const hasToolResult = ({ content }: Members): boolean =>
   Array.isArray(content) && content.some((block) => isRecord(block) && block['type'] === 'tool_result')
 
-class Conversation {
+class ChatConversation {
   private readonly spoken: ChatMessage[] = []
   private readonly instructions: ChatPart[] = []
   private readonly results: ToolResults
 
   constructor(
-    private readonly draft: RequestDraft,
+    private readonly draft: ChatRequestDraft,
     private readonly currentTurnStart: number,
   ) {
     this.results = new ToolResults(draft)
   }
 
   add(run: Run, index: number): void {
-    for (const entry of run.entries) this.draft.judge(entry.message, pathOf(entry), MESSAGE_MEMBERS)
+    for (const entry of run.entries) this.draft.checkMembers(entry.message, pathOf(entry), MESSAGE_MEMBERS)
     if (run.role !== 'user') this.results.assertNoneMissing()
     if (run.role === 'user') this.addUser(run)
     else if (run.role === 'assistant') this.addAssistant(run, index > this.currentTurnStart)
@@ -100,9 +101,8 @@ class Conversation {
 
   /** Chat models begin anew, where these go on with the text: the caller would join what does not belong together. */
   private refuseBeginning(): void {
-    const { messages, max_tokens: maximum } = this.draft.source
-    // A request to count tokens has no answer that could begin with it.
-    if (maximum === undefined || !Array.isArray(messages)) return
+    const { messages } = this.draft.source
+    if (this.draft.isCount || !Array.isArray(messages)) return
     const path = `messages[${messages.length - 1}]`
     this.draft.verdicts.refuse(path, 'The last message must be that of the user.')
   }
@@ -117,8 +117,8 @@ class Conversation {
   }
 
   private systemParts(system: unknown): ChatPart[] {
-    if (system === undefined || system === null || system === '') return []
-    if (typeof system === 'string') return [{ type: 'text', text: system }]
+    if (isAbsent(system) || system === '') return []
+    if (typeof system === 'string') return [textPart(system)]
     return listAt(system, 'system').flatMap((block, index) => partsOf(block, `system[${index}]`, this.draft, ['text']))
   }
 
@@ -133,7 +133,7 @@ class Conversation {
       return
     }
     this.draft.verdicts.approximate(`${path}.role`)
-    this.instructions.push(...(typeof content === 'string' ? [{ type: 'text', text: content }] : content))
+    this.instructions.push(...(typeof content === 'string' ? [textPart(content)] : content))
   }
 
   private contentOf(entry: Entry, allowed?: readonly ['text']): string | ChatPart[] {
@@ -194,7 +194,7 @@ class AssistantTurn {
   private thoughts = ''
   private mark: unknown
 
-  constructor(private readonly draft: RequestDraft) {}
+  constructor(private readonly draft: ChatRequestDraft) {}
 
   add(entry: Entry): void {
     const { content } = entry.message
@@ -229,7 +229,7 @@ class AssistantTurn {
         this.addText(block, path)
         break
       case 'thinking':
-        this.draft.judge(block, path, ASSISTANT_MEMBERS.thinking)
+        this.draft.checkMembers(block, path, ASSISTANT_MEMBERS.thinking)
         this.thoughts += textAt(block['thinking'], `${path}.thinking`)
         break
       case 'redacted_thinking':
@@ -248,17 +248,17 @@ class AssistantTurn {
     if (part === undefined) return
     const { text, prompt_cache_breakpoint: mark } = part
     this.text += text ?? ''
-    this.mark = mark
+    this.mark = mark ?? this.mark
   }
 
   private addCall(block: Members, path: string, messageIndex: number, blockIndex: number): void {
     const { draft } = this
-    draft.judge(block, path, ASSISTANT_MEMBERS.tool_use)
+    draft.checkMembers(block, path, ASSISTANT_MEMBERS.tool_use)
     const { caller } = block
     if (isRecord(caller) && caller['type'] !== 'direct') {
       draft.verdicts.refuse(`${path}.caller`, 'Only calls of the model itself can be gone on with.')
     }
-    breakpoint(block, path, draft)
+    dropBreakpoint(block, path, draft)
     const id = textAt(block['id'], `${path}.id`)
     if (this.callIds.has(id)) {
       draft.verdicts.refuse(`${path}.id`, `The tool_use id ${quoted(id)} stands twice in one turn.`)

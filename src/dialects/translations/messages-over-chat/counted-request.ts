@@ -4,16 +4,16 @@ import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { ResponsesFields } from '../../openai-responses.js'
 import type { ChatFields } from '../../openai-wire.js'
-import type { Translation } from '../../translator.js'
-import type { Members } from '../members.js'
+import type { QuestionTranslation, Translation } from '../../translator.js'
+import { isAbsent, type Members, recordOr } from '../members.js'
 
 /** The question how many tokens a translated request has, for an upstream that counts those of responses. */
-export function countedByResponses(translation: Translation<ChatFields>): Translation<ResponsesFields> {
+export function countedByResponses(translation: Translation<ChatFields>): QuestionTranslation<ResponsesFields> {
   const { model, messages, tools } = translation.request.fields
   const fields: ResponsesFields = {
     model,
     input: messages.flatMap(itemsOf),
-    ...(tools == null ? {} : { tools: tools.map(flatTool) }),
+    ...(isAbsent(tools) ? {} : { tools: tools.map(flatTool) }),
   }
   return {
     request: JsonBody.written(jsonTextOf(fields), fields),
@@ -21,7 +21,6 @@ export function countedByResponses(translation: Translation<ChatFields>): Transl
       if (typeof tokens !== 'number') throw malformedResponse('The upstream counted no tokens.')
       return JSON.stringify({ input_tokens: tokens })
     },
-    events: () => translation.events(),
     error: (error) => translation.error(error),
   }
 }
@@ -32,22 +31,22 @@ function itemsOf(message: unknown): readonly Members[] {
   const { role, content, tool_calls: calls, tool_call_id: callId } = message
   const parts = Array.isArray(content) ? content.map((part) => partOf(part, role === 'assistant')) : content
   if (role === 'tool') return [{ type: 'function_call_output', call_id: callId, output: parts }]
-  const said = content == null ? [] : [{ role, content: parts }]
+  const said = isAbsent(content) ? [] : [{ role, content: parts }]
   return [...said, ...(Array.isArray(calls) ? calls.filter((call) => isRecord(call)).map(callItem) : [])]
 }
 
 function callItem({ id, function: called }: Members): Members {
-  const { name, arguments: text } = isRecord(called) ? called : {}
+  const { name, arguments: text } = recordOr(called)
   return { type: 'function_call', call_id: id, name, arguments: text }
 }
 
-/** Texts that the model said have another type than those it was told. */
+/** Texts have one type in messages of the assistant and another in all others. */
 function partOf(part: unknown, isOfAssistant: boolean): unknown {
   if (!isRecord(part)) return part
   const { type, text, image_url: image, file } = part
   if (type === 'image_url')
     return { type: 'input_image', detail: 'auto', image_url: isRecord(image) ? image['url'] : image }
-  if (type === 'file') return { type: 'input_file', ...(isRecord(file) ? file : {}) }
+  if (type === 'file') return { type: 'input_file', ...recordOr(file) }
   return isOfAssistant ? { type: 'output_text', text, annotations: [] } : { type: 'input_text', text }
 }
 

@@ -1,27 +1,20 @@
 import { describe, expect, it } from '@jest/globals'
 import { MessageStream } from '@anthropic-ai/sdk/lib/MessageStream.js'
-import { GatewayError } from '../../../core/errors.js'
-import { JsonBody } from '../../../core/json-body.js'
-import { JsonTexts } from '../../../core/json-text.js'
-import type { MessagesFields } from '../../messages-wire.js'
-import { factsOf } from '../../model-facts.js'
+import { thrownBy, TranslationRun } from '../../../../test/support/translation.js'
+import { estimateInputTokens, type MessagesFields } from '../../anthropic-messages.js'
 import type { ChatFields } from '../../openai-wire.js'
-import type { Translation } from '../../translator.js'
-import { Verdicts } from '../../verdicts.js'
-import { OwnerSeals } from '../seals.js'
-import { estimateInputTokens } from './estimate.js'
 import { messagesOverChat } from './messages-over-chat.js'
 
 type Members = Record<string, unknown>
 
-const SEALS = new OwnerSeals(Buffer.from('secret'), 'owner')
 const FIELDS = { model: 'claude-here', max_tokens: 9, stream: true, messages: [{ role: 'user', content: 'Hello' }] }
 
-function translation(memory?: { add: (bytes: number) => void }): Translation<ChatFields> {
-  const body = JsonBody.written<MessagesFields>(JSON.stringify(FIELDS), FIELDS)
-  const target = { upstreamModel: 'some-model', facts: factsOf(undefined), requestId: 'req1', seals: SEALS, memory }
-  return messagesOverChat(body, target, new Verdicts({ client: 'messages', upstream: 'chat' }, true))
-}
+const run = (memory?: { add: (bytes: number) => void }): TranslationRun<MessagesFields, ChatFields> =>
+  new TranslationRun<MessagesFields, ChatFields>({ client: 'messages', upstream: 'chat' }, messagesOverChat, FIELDS, {
+    isStrict: true,
+    requestId: 'req1',
+    memory,
+  })
 
 const chunkOf = (choices: Members[], more: Members = {}): Members => ({
   id: 'chatcmpl-1',
@@ -64,10 +57,7 @@ function eventsIn(frames: string): Members[] {
     })
 }
 
-function play(...chunks: Members[]): Members[] {
-  const events = translation().events()
-  return eventsIn(chunks.map((chunk) => events.event(chunk)).join('') + events.end())
-}
+const play = (...chunks: Members[]): Members[] => eventsIn(run().frames(chunks))
 
 /** As short as possible: `0+text`, `0:Hello`, `0-`. */
 const outline = (events: readonly Members[]): string[] =>
@@ -95,17 +85,7 @@ async function finalMessage(events: readonly Members[]): Promise<unknown> {
 /** The whole answer for what the chunks say. */
 function wholeMessage(message: Members, finishReason: string, usage: unknown = USAGE): unknown {
   const answer = { id: 'chatcmpl-1', choices: [{ index: 0, message, finish_reason: finishReason }], usage }
-  return JSON.parse(translation().response(answer, new JsonTexts(Buffer.from(JSON.stringify(answer)))))
-}
-
-const failure = (play: () => unknown): GatewayError => {
-  try {
-    play()
-  } catch (error) {
-    if (error instanceof GatewayError) return error
-    throw error
-  }
-  throw new Error('no failure')
+  return JSON.parse(run().answerText(answer))
 }
 
 describe('A stream of chat chunks', () => {
@@ -125,7 +105,7 @@ describe('A stream of chat chunks', () => {
           container: null,
           diagnostics: null,
           usage: {
-            input_tokens: estimateInputTokens(FIELDS),
+            input_tokens: estimateInputTokens(FIELDS, false),
             cache_creation_input_tokens: 0,
             cache_read_input_tokens: 0,
             cache_creation: null,
@@ -166,7 +146,7 @@ describe('A stream of chat chunks', () => {
     ['nothing known', { id: 'chatcmpl-1', obfuscation: 'x' }],
     ['usage', USAGE_CHUNK],
   ])('is opened by a first chunk of any kind: %s', (_name, first) => {
-    expect(eventsIn(translation().events().event(first))[0]).toMatchObject({
+    expect(eventsIn(run().translation.events().event(first))[0]).toMatchObject({
       type: 'message_start',
       message: { id: 'chatcmpl-1' },
     })
@@ -258,7 +238,7 @@ describe('A stream of chat chunks', () => {
   })
 
   it('waits for the id and the name of a call', () => {
-    const events = translation().events()
+    const events = run().translation.events()
     expect(outline(eventsIn(events.event(calls(piece(0, '{"a":', { id: 'c0' })))))).toEqual([])
     expect(outline(eventsIn(events.event(calls(piece(0, '1', { name: 'tool0' })))))).toEqual(['0+tool_use', '0:{"a":1'])
     expect(outline(eventsIn(events.event(calls(piece(0, '}')))))).toEqual(['0:}'])
@@ -299,6 +279,21 @@ describe('A stream of chat chunks', () => {
       '2:{}',
       '2-',
     ])
+  })
+
+  it('has each of several whole calls that the upstream gives the same index, or none, and no id', () => {
+    for (const place of [{ index: 0, id: '' }, {}]) {
+      const events = play(
+        calls({ ...place, function: { name: 'f', arguments: '{"a":1}' } }),
+        calls({ ...place, function: { name: 'g', arguments: '{"b":2}' } }),
+        delta({}, 'tool_calls'),
+      )
+      expect(outline(events)).toEqual(['0+tool_use', '0:{"a":1}', '0-', '1+tool_use', '1:{"b":2}', '1-'])
+      expect(events.flatMap(({ content_block: block }) => block ?? [])).toMatchObject([
+        { id: 'call_req1_0', name: 'f' },
+        { id: 'call_req1_1', name: 'g' },
+      ])
+    }
   })
 
   it('joins pieces by their index where the upstream makes up an id for each', () => {
@@ -350,12 +345,19 @@ describe('A stream of chat chunks', () => {
     expect(JSON.parse(expected ?? '{}')).toEqual(use?.input)
   })
 
-  it('holds 256 KiB at most of an input that is no object', () => {
-    const events = translation().events()
-    events.event(calls(piece(0, '[', head(0))))
+  it('holds 256 KiB at most of an input that is no object, of which the request is told', () => {
+    let held = 0
+    const events = run({ add: (bytes) => void (held += bytes) }).translation.events()
     const half = 'x'.repeat(128 * 1024)
-    events.event(calls(piece(0, half)))
-    expect(failure(() => events.event(calls(piece(0, half)))).kind).toBe('upstream_failed')
+    // Each has its own limit, and a call may have a longer input that is an object.
+    events.event(calls(piece(0, `{"a":"${half}`, head(0))))
+    events.event(calls(piece(0, `${half}${half}"}`)))
+    expect(held).toBe(0)
+    events.event(calls(piece(1, '[', head(1))))
+    const before = held
+    events.event(calls(piece(1, half)))
+    expect(held - before).toBe(half.length)
+    expect(thrownBy(() => events.event(calls(piece(1, half)))).kind).toBe('upstream_failed')
   })
 
   it('goes on where the finish reason is empty', () => {
@@ -365,6 +367,11 @@ describe('A stream of chat chunks', () => {
       '0:b',
       '0-',
     ])
+  })
+
+  it('has a call once that the upstream writes in both forms', () => {
+    const both = { tool_calls: [piece(0, '{}', head(0))], function_call: { name: 'tool0', arguments: '{}' } }
+    expect(outline(play(delta(both), delta({}, 'tool_calls')))).toEqual(['0+tool_use', '0:{}', '0-'])
   })
 
   it('has the one call of the older form of chunks', () => {
@@ -398,6 +405,14 @@ describe('A stream of chat chunks', () => {
   ])('that finished with %s stops for its reason', (finishReason, chunks, expected) => {
     const events = play(...chunks, delta({}, finishReason))
     expect(events.at(-2)).toMatchObject({ type: 'message_delta', delta: { stop_reason: expected } })
+  })
+
+  it('holds 256 KiB at most of a refusal, of which the request is told', () => {
+    let held = 0
+    const events = run({ add: (bytes) => void (held += bytes) }).translation.events()
+    events.event(delta({ refusal: 'x'.repeat(256 * 1024) }))
+    expect(held).toBe(256 * 1024)
+    expect(thrownBy(() => events.event(delta({ refusal: 'x' }))).kind).toBe('upstream_failed')
   })
 
   it('that is a refusal explains it at its end and hands no further calls on', () => {
@@ -458,13 +473,13 @@ describe('A stream of chat chunks', () => {
   })
 
   it('without a finish reason never ends', () => {
-    const events = translation().events()
+    const events = run().translation.events()
     events.event(delta({ content: 'Hi' }))
-    expect(failure(() => events.end()).kind).toBe('upstream_failed')
+    expect(thrownBy(() => events.end()).kind).toBe('upstream_failed')
   })
 
   it('tells nothing of an end before the upstream has ended, wherever it is cut', () => {
-    const events = translation().events()
+    const events = run().translation.events()
     const chunks = [
       ROLE,
       delta({ reasoning: 'Hm' }),
@@ -484,7 +499,7 @@ describe('A stream of chat chunks', () => {
     ['a call that is no object', delta({ tool_calls: ['x'] })],
     ['a piece of an input that is no text', calls({ index: 0, function: { arguments: [] } })],
   ])("with %s is the upstream's failure", (_name, chunk) => {
-    expect(failure(() => translation().events().event(chunk)).kind).toBe('upstream_failed')
+    expect(thrownBy(() => run().translation.events().event(chunk)).kind).toBe('upstream_failed')
   })
 
   it.each([
@@ -494,17 +509,17 @@ describe('A stream of chat chunks', () => {
       [calls(piece(0, '{}', head(0)), piece(1, '{}', head(1))), calls(piece(0, '{}'))],
     ],
   ])("with %s is the upstream's failure", (_name, chunks) => {
-    expect(failure(() => play(...chunks)).kind).toBe('upstream_failed')
+    expect(thrownBy(() => play(...chunks)).kind).toBe('upstream_failed')
   })
 
   it('holds 256 KiB at most, of which the request is told', () => {
     const held: number[] = []
-    const events = translation({ add: (bytes) => held.push(bytes) }).events()
+    const events = run({ add: (bytes) => held.push(bytes) }).translation.events()
     events.event(calls(piece(0, '{', head(0))))
     events.event(calls(piece(1, 'x'.repeat(200 * 1024), head(1))))
     events.event(calls(piece(2, 'é'.repeat(28 * 1024), head(2))))
     expect(held.reduce((sum, bytes) => sum + bytes, 0)).toBe(256 * 1024)
-    expect(failure(() => events.event(calls(piece(1, 'x')))).kind).toBe('upstream_failed')
+    expect(thrownBy(() => events.event(calls(piece(1, 'x')))).kind).toBe('upstream_failed')
   })
 
   it('lets a call of any length through whose turn it is', () => {

@@ -1,28 +1,28 @@
 import { tokensOf } from '../../../core/token-counter.js'
-import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { EventTranslation, TranslationTarget } from '../../translator.js'
-import type { Members } from '../members.js'
+import { type Members, recordOr } from '../members.js'
+import { HeldText } from '../held-text.js'
 import { endOfChat, isRefusal } from '../stop-reasons.js'
 import { AnswerQueue } from '../to-chat/answer-queue.js'
 import {
   type CallPiece,
+  callsIn,
   choiceIn,
   contentIn,
   finishReasonIn,
-  readCall,
   thoughtsIn,
   usageIn,
 } from '../to-chat/answers.js'
 import { messagesUsage, type TokenFigures } from '../usage.js'
-import { type AnswerContext, emptyMessage, estimated, FUNCTION_CALL_ID, stopOf, textIn } from './answer.js'
+import { type MessageContext, emptyMessage, estimated, stopOf, textIn } from './answer.js'
 import { BlockWriter, type TextKind } from './block-writer.js'
 
-/** Of a refusal, which is told at the end. */
+/** Of a refusal, which stands in the last events. */
 const MAXIMUM_REFUSAL_CHARACTERS = 256 * 1024
 
 /** Members of a message's usage that its last delta has, too. */
-const DELTA_USAGE: ReadonlySet<string> = new Set([
+export const DELTA_USAGE: ReadonlySet<string> = new Set([
   'input_tokens',
   'cache_creation_input_tokens',
   'cache_read_input_tokens',
@@ -37,16 +37,17 @@ export class MessageEvents implements EventTranslation {
   private readonly queue: AnswerQueue<TextKind>
   private isStarted = false
   private finishReason: string | undefined
-  private refusal = ''
+  private readonly refusal: HeldText
   private usage: TokenFigures | undefined
-  /** Estimated, for an upstream that tells none. */
+  /** Estimated, for upstreams that report no usage. */
   private outputTokens = 0
 
   constructor(
-    private readonly context: AnswerContext,
+    private readonly context: MessageContext,
     memory: TranslationTarget['memory'],
   ) {
-    this.blocks = new BlockWriter(context)
+    this.blocks = new BlockWriter(context, memory)
+    this.refusal = new HeldText(MAXIMUM_REFUSAL_CHARACTERS, 'The upstream refused at too great length.', memory)
     this.queue = new AnswerQueue(this.blocks, memory)
   }
 
@@ -56,7 +57,7 @@ export class MessageEvents implements EventTranslation {
     this.usage = usageIn(chunk) ?? this.usage
     const choice = choiceIn(chunk)
     if (choice === undefined) return start
-    const frames = start + this.content(isRecord(choice['delta']) ? choice['delta'] : {})
+    const frames = start + this.content(recordOr(choice['delta']))
     const reason = finishReasonIn(choice)
     return reason === undefined ? frames : frames + this.finish(reason)
   }
@@ -67,10 +68,10 @@ export class MessageEvents implements EventTranslation {
     }
     const end = endOfChat(
       this.finishReason,
-      { hasCalls: this.queue.hasCalls, hasRefusal: this.refusal !== '' },
+      { hasCalls: this.queue.hasCalls, hasRefusal: !this.refusal.isEmpty },
       this.context.unknownWords,
     )
-    const delta = { ...stopOf(end, this.refusal), container: null }
+    const delta = { ...stopOf(end, this.refusal.take()), container: null }
     return this.rest() + frameOf({ type: 'message_delta', delta, usage: this.totals() }) + STOP_FRAME
   }
 
@@ -89,10 +90,7 @@ export class MessageEvents implements EventTranslation {
     if (text !== '') frames += this.text('text', text)
     const refusal = textIn(delta, 'refusal')
     if (refusal !== '') this.refuse(refusal)
-    const { tool_calls: calls, function_call: functionCall } = delta
-    if (Array.isArray(calls)) for (const call of calls) frames += this.call(readCall(call))
-    if (isRecord(functionCall))
-      frames += this.call(readCall({ index: 0, id: FUNCTION_CALL_ID, function: functionCall }))
+    for (const call of callsIn(delta)) frames += this.call(call)
     return frames
   }
 
@@ -102,16 +100,14 @@ export class MessageEvents implements EventTranslation {
   }
 
   private refuse(text: string): void {
-    this.refusal += text
-    if (this.refusal.length > MAXIMUM_REFUSAL_CHARACTERS)
-      throw malformedResponse('The upstream refused at too great length.')
+    this.refusal.add(text)
     this.queue.dropWaitingCalls()
   }
 
   private call(piece: CallPiece): string {
-    if (typeof piece.text === 'string') this.outputTokens += tokensOf(piece.text)
+    this.outputTokens += tokensOf(piece.text)
     // Calls of a refused turn are not handed on.
-    return this.refusal === '' ? this.queue.call(piece) : ''
+    return this.refusal.isEmpty ? this.queue.call(piece) : ''
   }
 
   private finish(reason: string): string {

@@ -1,26 +1,25 @@
 import { JsonBody } from '../../../core/json-body.js'
 import { jsonTextOf, JsonTexts } from '../../../core/json-text.js'
-import type { MessagesFields } from '../../messages-wire.js'
+import { estimateInputTokens, type MessagesFields } from '../../anthropic-messages.js'
 import type { ChatFields } from '../../openai-wire.js'
 import type { Translator } from '../../translator.js'
 import { withCallersPath } from '../caller-paths.js'
-import { type AnswerContext, messageTextOf } from './answer.js'
-import { estimateInputTokens } from './estimate.js'
+import { type MessageContext, messageTextOf } from './answer.js'
 import { MessageEvents } from './events.js'
-import { RequestDraft } from './request-draft.js'
+import { ChatRequestDraft } from './request-draft.js'
 import { translateFields } from './request.js'
 
 /** Serves `/v1/messages` by an upstream that speaks chat completions. */
 export const messagesOverChat: Translator<MessagesFields, ChatFields> = (body, target, verdicts) => {
   const { model } = body.fields
-  const draft = new RequestDraft({ ...body.fields }, new JsonTexts(body.bytes), target.facts, verdicts)
+  const draft = new ChatRequestDraft({ ...body.fields }, new JsonTexts(body.bytes), target.facts, verdicts)
   const fields = translateFields(draft, target.upstreamModel)
-  const context: AnswerContext = {
+  const context: MessageContext = {
     model,
     requestId: target.requestId,
     unknownWords: target.unknownWords,
     toolNames: draft.toolNames,
-    inputTokens: () => estimateInputTokens(body.fields),
+    inputTokens: () => estimateInputTokens(body.fields, false),
   }
   return {
     request: JsonBody.written(jsonTextOf(fields), fields),

@@ -1,13 +1,9 @@
-import { listAt, type Members, objectAt, optionalTextAt, textAt, wrongShape } from '../members.js'
+import { isAbsent, listAt, type Members, objectAt, optionalTextAt, textAt, wrongShape } from '../members.js'
+import { type ChatPart, textPart } from '../to-chat/tool-messages.js'
 import { IMAGE_TYPES, WEB_URL } from '../to-messages/media-blocks.js'
-import { type MemberTable, type RequestDraft } from './request-draft.js'
+import { type MemberTable, type ChatRequestDraft } from './request-draft.js'
 
-/** A content part of a chat message. */
-export type ChatPart = Record<string, unknown> & { readonly type: string; text?: string }
-
-export type ChatMessage = Record<string, unknown> & { readonly role: string; content?: unknown }
-
-type Judge = (block: Members, path: string, draft: RequestDraft) => ChatPart[]
+type PartTranslation = (block: Members, path: string, draft: ChatRequestDraft) => ChatPart[]
 
 const CACHED = { type: 'read', cache_control: 'read' } as const
 const CACHE_CONTROL: MemberTable = { type: 'read', ttl: 'drop' }
@@ -37,7 +33,7 @@ export const REFUSED_BLOCKS: Readonly<Record<string, string>> = {
   browser_state: 'Describe it in a text block.',
 }
 
-const PARTS: Readonly<Record<keyof typeof PART_MEMBERS, Judge>> = {
+const PARTS: Readonly<Record<keyof typeof PART_MEMBERS, PartTranslation>> = {
   text: textParts,
   image: imageParts,
   document: documentParts,
@@ -45,21 +41,21 @@ const PARTS: Readonly<Record<keyof typeof PART_MEMBERS, Judge>> = {
 }
 
 /** The blocks that become parts. */
-export type PartBlock = keyof typeof PARTS
+type PartBlock = keyof typeof PARTS
 
-export const isPartBlock = (type: string): type is PartBlock => Object.hasOwn(PARTS, type)
+const isPartBlock = (type: string): type is PartBlock => Object.hasOwn(PARTS, type)
 
 /** Parts for a block of one of the allowed types; others are refused. Empty texts have no part. */
 export function partsOf(
   value: unknown,
   path: string,
-  draft: RequestDraft,
+  draft: ChatRequestDraft,
   allowed: readonly PartBlock[] = ['text', 'image', 'document', 'search_result'],
 ): ChatPart[] {
   const block = objectAt(value, path)
   const type = textAt(block['type'], `${path}.type`)
   if (!isPartBlock(type) || !allowed.includes(type)) refuseBlock(type, path, draft)
-  draft.judge(block, path, PART_MEMBERS[type])
+  draft.checkMembers(block, path, PART_MEMBERS[type])
   const parts = PARTS[type](block, path, draft)
   for (const part of parts) draft.from(path, part)
   const last = parts.at(-1)
@@ -67,24 +63,31 @@ export function partsOf(
   return parts
 }
 
-export function refuseBlock(type: string, path: string, draft: RequestDraft): never {
+export function refuseBlock(type: string, path: string, draft: ChatRequestDraft): never {
   const known = Object.hasOwn(REFUSED_BLOCKS, type) ? REFUSED_BLOCKS[type] : undefined
   draft.verdicts.refuse(`${path}.type`, known ?? 'A block of this type has no place here.')
 }
 
-/** What marks the end of a cached prefix, where the upstream takes such marks; how long it lives is not the caller's choice there. */
-export function breakpoint(members: Members, path: string, draft: RequestDraft): object {
-  if (members['cache_control'] === null || members['cache_control'] === undefined) return {}
-  const inner = path === '' ? 'cache_control' : `${path}.cache_control`
-  draft.judge(objectAt(members['cache_control'], inner), inner, CACHE_CONTROL)
-  return draft.facts.promptCacheBreakpoints ? { prompt_cache_breakpoint: { mode: 'explicit' } } : {}
+/** Whether a cached prefix is to end here, at an upstream that takes marks; how long it lives is not the caller's choice there. */
+function isCacheEnd({ cache_control: control }: Members, path: string, draft: ChatRequestDraft): boolean {
+  if (isAbsent(control)) return false
+  const controlPath = path === '' ? 'cache_control' : `${path}.cache_control`
+  draft.checkMembers(objectAt(control, controlPath), controlPath, CACHE_CONTROL)
+  return draft.facts.promptCacheBreakpoints
 }
 
-const textPart = (text: string): ChatPart => ({ type: 'text', text })
+/** Members of a part at which a cached prefix ends. */
+export const breakpoint = (members: Members, path: string, draft: ChatRequestDraft): object =>
+  isCacheEnd(members, path, draft) ? { prompt_cache_breakpoint: { mode: 'explicit' } } : {}
 
-function textParts(block: Members, path: string, draft: RequestDraft): ChatPart[] {
+/** For tools and calls: chat has marks in parts alone. */
+export function dropBreakpoint(members: Members, path: string, draft: ChatRequestDraft): void {
+  if (isCacheEnd(members, path, draft)) draft.verdicts.drop(`${path}.cache_control`)
+}
+
+function textParts(block: Members, path: string, draft: ChatRequestDraft): ChatPart[] {
   const { citations } = block
-  if (citations !== null && citations !== undefined && listAt(citations, `${path}.citations`).length > 0) {
+  if (!isAbsent(citations) && listAt(citations, `${path}.citations`).length > 0) {
     draft.verdicts.drop(`${path}.citations`)
   }
   const text = textAt(block['text'], `${path}.text`)
@@ -95,30 +98,32 @@ const BASE64_SOURCE: MemberTable = { type: 'read', media_type: 'read', data: 're
 const URL_SOURCE: MemberTable = { type: 'read', url: 'read' }
 const CONTENT_SOURCE: MemberTable = { type: 'read', content: 'read' }
 
-/** The source types of images and documents that have a counterpart. */
-export const IMAGE_SOURCES = ['base64', 'url'] as const
-export const DOCUMENT_SOURCES = ['base64', 'text', 'content'] as const
+type ImageSource = (source: Members, path: string, draft: ChatRequestDraft) => string
 
-function imageParts(block: Members, path: string, draft: RequestDraft): ChatPart[] {
+/** The URLs of images by the types of their sources; others are refused. */
+export const IMAGE_SOURCES: Readonly<Record<string, ImageSource>> = { base64: dataUrl, url: webUrl }
+
+function imageParts(block: Members, path: string, draft: ChatRequestDraft): ChatPart[] {
   if (!draft.facts.vision) draft.verdicts.refuse(`${path}.type`, 'The model does not read images.')
-  return [
-    {
-      type: 'image_url',
-      image_url: { url: imageUrl(objectAt(block['source'], `${path}.source`), `${path}.source`, draft) },
-    },
-  ]
+  const sourcePath = `${path}.source`
+  const source = objectAt(block['source'], sourcePath)
+  const type = textAt(source['type'], `${sourcePath}.type`)
+  const urlOf = Object.hasOwn(IMAGE_SOURCES, type) ? IMAGE_SOURCES[type] : undefined
+  if (urlOf === undefined) {
+    draft.verdicts.refuse(`${sourcePath}.type`, 'Send the image with a base64 or url source.')
+  }
+  return [{ type: 'image_url', image_url: { url: urlOf(source, sourcePath, draft) } }]
 }
 
-function imageUrl(source: Members, path: string, draft: RequestDraft): string {
-  const type = textAt(source['type'], `${path}.type`)
-  if (type === 'url') {
-    draft.judge(source, path, URL_SOURCE)
-    const url = textAt(source['url'], `${path}.url`)
-    if (!WEB_URL.test(url)) throw wrongShape(`${path}.url`, 'an http or https URL', url)
-    return url
-  }
-  if (type !== 'base64') draft.verdicts.refuse(`${path}.type`, 'Send the image with a base64 or url source.')
-  draft.judge(source, path, BASE64_SOURCE)
+function webUrl(source: Members, path: string, draft: ChatRequestDraft): string {
+  draft.checkMembers(source, path, URL_SOURCE)
+  const url = textAt(source['url'], `${path}.url`)
+  if (!WEB_URL.test(url)) throw wrongShape(`${path}.url`, 'an http or https URL', url)
+  return url
+}
+
+function dataUrl(source: Members, path: string, draft: ChatRequestDraft): string {
+  draft.checkMembers(source, path, BASE64_SOURCE)
   const mediaType = textAt(source['media_type'], `${path}.media_type`)
   if (!IMAGE_TYPES.has(mediaType)) {
     draft.verdicts.refuse(`${path}.media_type`, 'Send the image as JPEG, PNG, GIF or WebP.')
@@ -126,35 +131,39 @@ function imageUrl(source: Members, path: string, draft: RequestDraft): string {
   return `data:${mediaType};base64,${textAt(source['data'], `${path}.data`)}`
 }
 
-function documentParts(block: Members, path: string, draft: RequestDraft): ChatPart[] {
+/** A document and where it stands. */
+interface DocumentBlock {
+  readonly path: string
+  readonly source: Members
+  readonly title: string | undefined
+  readonly context: string | undefined
+}
+
+type DocumentSource = (document: DocumentBlock, draft: ChatRequestDraft) => ChatPart[]
+
+/** The parts of documents by the types of their sources; others are refused. */
+export const DOCUMENT_SOURCES: Readonly<Record<string, DocumentSource>> = {
+  base64: fileParts,
+  text: documentText,
+  content: contentParts,
+}
+
+function documentParts(block: Members, path: string, draft: ChatRequestDraft): ChatPart[] {
   refuseCitations(block, path, draft)
   const title = optionalTextAt(block['title'], `${path}.title`)
   const context = optionalTextAt(block['context'], `${path}.context`)
   const source = objectAt(block['source'], `${path}.source`)
-  const sourcePath = `${path}.source`
-  switch (textAt(source['type'], `${sourcePath}.type`)) {
-    case 'base64':
-      draft.judge(source, sourcePath, BASE64_SOURCE)
-      return fileParts(source, path, title, context, draft)
-    case 'text':
-      draft.judge(source, sourcePath, BASE64_SOURCE)
-      draft.verdicts.approximate(path)
-      return [textPart([...heading(title, context), textAt(source['data'], `${sourcePath}.data`)].join('\n'))]
-    case 'content':
-      draft.judge(source, sourcePath, CONTENT_SOURCE)
-      return contentParts(source, path, heading(title, context), draft)
-    default:
-      draft.verdicts.refuse(`${sourcePath}.type`, 'Send the document with a base64, text or content source.')
+  const type = textAt(source['type'], `${path}.source.type`)
+  const partsFrom = Object.hasOwn(DOCUMENT_SOURCES, type) ? DOCUMENT_SOURCES[type] : undefined
+  if (partsFrom === undefined) {
+    draft.verdicts.refuse(`${path}.source.type`, 'Send the document with a base64, text or content source.')
   }
+  return partsFrom({ path, source, title, context }, draft)
 }
 
-function fileParts(
-  source: Members,
-  path: string,
-  title: string | undefined,
-  context: string | undefined,
-  draft: RequestDraft,
-): ChatPart[] {
+function fileParts(document: DocumentBlock, draft: ChatRequestDraft): ChatPart[] {
+  const { path, source, title, context } = document
+  draft.checkMembers(source, `${path}.source`, BASE64_SOURCE)
   if (!draft.facts.files)
     draft.verdicts.refuse(`${path}.type`, 'The model reads no files. Send the text of the document.')
   if (textAt(source['media_type'], `${path}.source.media_type`) !== 'application/pdf') {
@@ -165,18 +174,28 @@ function fileParts(
   if (context === undefined) return [file]
   // A file has no other place for it, and the model was to know it.
   draft.verdicts.approximate(`${path}.context`)
-  return [textPart(heading(title, context).join('\n')), file]
+  return [textPart(heading(document).join('\n')), file]
+}
+
+function documentText(document: DocumentBlock, draft: ChatRequestDraft): ChatPart[] {
+  const { path, source } = document
+  draft.checkMembers(source, `${path}.source`, BASE64_SOURCE)
+  draft.verdicts.approximate(path)
+  return [textPart([...heading(document), textAt(source['data'], `${path}.source.data`)].join('\n'))]
 }
 
 /** What is said of a document before its text. */
-function heading(title: string | undefined, context: string | undefined): string[] {
+function heading({ title, context }: DocumentBlock): string[] {
   const lines = []
   if (title !== undefined) lines.push(`Document: ${title}`)
   if (context !== undefined) lines.push(`Context: ${context}`)
   return lines.length === 0 ? [] : [...lines, '']
 }
 
-function contentParts(source: Members, path: string, head: readonly string[], draft: RequestDraft): ChatPart[] {
+function contentParts(document: DocumentBlock, draft: ChatRequestDraft): ChatPart[] {
+  const { path, source } = document
+  draft.checkMembers(source, `${path}.source`, CONTENT_SOURCE)
+  const head = heading(document)
   if (head.length > 0) draft.verdicts.approximate(path)
   const before = head.length === 0 ? [] : [textPart(head.join('\n'))]
   const { content } = source
@@ -188,7 +207,7 @@ function contentParts(source: Members, path: string, head: readonly string[], dr
   return [...before, ...parts]
 }
 
-function searchResultParts(block: Members, path: string, draft: RequestDraft): ChatPart[] {
+function searchResultParts(block: Members, path: string, draft: ChatRequestDraft): ChatPart[] {
   refuseCitations(block, path, draft)
   draft.verdicts.approximate(path)
   const texts = listAt(block['content'], `${path}.content`).flatMap((part, index) =>
@@ -203,10 +222,10 @@ function searchResultParts(block: Members, path: string, draft: RequestDraft): C
 }
 
 /** Citations are a promise: chat answers have none. */
-function refuseCitations(block: Members, path: string, draft: RequestDraft): void {
-  if (block['citations'] === null || block['citations'] === undefined) return
+function refuseCitations(block: Members, path: string, draft: ChatRequestDraft): void {
+  if (isAbsent(block['citations'])) return
   const citations = objectAt(block['citations'], `${path}.citations`)
-  draft.judge(citations, `${path}.citations`, CITATIONS)
+  draft.checkMembers(citations, `${path}.citations`, CITATIONS)
   if (citations['enabled'] === true) {
     draft.verdicts.refuse(`${path}.citations.enabled`, 'Send the block without citations.')
   }

@@ -3,7 +3,7 @@ import type { JsonTexts } from '../../../core/json-text.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import type { ModelFacts } from '../../model-facts.js'
 import type { Verdicts } from '../../verdicts.js'
-import type { Members } from '../members.js'
+import { isAbsent, type Members } from '../members.js'
 
 /**
  * What is to be done with one member of a caller's object: `read` = its translation reads it, `drop` = a hint, anything else is the way
@@ -12,7 +12,7 @@ import type { Members } from '../members.js'
 export type MemberTable = Readonly<Record<string, 'read' | 'drop' | { readonly refused: string }>>
 
 /** A request in the upstream's dialect while it is made, and whose paths its values have in the caller's. */
-export class RequestDraft {
+export class ChatRequestDraft {
   readonly fields: Record<string, unknown> = {}
   readonly toolNames = new ToolNames()
   private readonly fieldPaths = new Map<string, string>()
@@ -25,6 +25,11 @@ export class RequestDraft {
     readonly facts: ModelFacts,
     readonly verdicts: Verdicts,
   ) {}
+
+  /** Whether tokens are to be counted: such a request has no answer, and no maximum for it. */
+  get isCount(): boolean {
+    return this.source['max_tokens'] === undefined
+  }
 
   /** Sets a field of the upstream; `path`: the caller's. */
   set(name: string, value: unknown, path: string): void {
@@ -39,10 +44,10 @@ export class RequestDraft {
   }
 
   /** Says of each member of a caller's object what becomes of it; null is as good as absent. */
-  judge(value: Members, path: string, table: MemberTable): void {
+  checkMembers(value: Members, path: string, table: MemberTable): void {
     for (const name in value) {
       const member = value[name]
-      if (member === null || member === undefined) continue
+      if (isAbsent(member)) continue
       const verdict = Object.hasOwn(table, name) ? table[name] : 'drop'
       if (verdict === 'read' || verdict === undefined) continue
       const memberPath = path === '' ? name : `${path}.${name}`

@@ -1,24 +1,19 @@
 import { describe, expect, it } from '@jest/globals'
 import { judgeChatRequest } from '@multi-model-gateway/sandbox/p1/chat-request.js'
+import { thrownBy, TranslationRun } from '../../../../test/support/translation.js'
 import { GatewayError } from '../../../core/errors.js'
-import { JsonBody } from '../../../core/json-body.js'
-import { JsonTexts } from '../../../core/json-text.js'
-import type { MessagesFields } from '../../messages-wire.js'
-import { factsOf, type ModelFacts } from '../../model-facts.js'
-import type { Translation } from '../../translator.js'
+import type { MessagesFields } from '../../anthropic-messages.js'
+import type { ModelFacts } from '../../model-facts.js'
 import type { ChatFields } from '../../openai-wire.js'
-import { Verdicts } from '../../verdicts.js'
-import { madeSignature, OwnerSeals } from '../seals.js'
+import { madeSignature } from '../seals.js'
 import { messagesOverChat } from './messages-over-chat.js'
 
 type Members = Record<string, unknown>
 
-const FACTS: ModelFacts = { ...factsOf(undefined), thinking: 'adaptive' }
-const SEALS = new OwnerSeals(Buffer.from('secret'), 'owner')
 const DATA = 'iVBORw0KGgo='
 
 interface Translated {
-  readonly translation: Translation<ChatFields>
+  readonly run: TranslationRun<MessagesFields, ChatFields>
   readonly sent: Members & { readonly messages: readonly Members[] }
   readonly text: string
   readonly approximated: string | undefined
@@ -34,26 +29,19 @@ const request = (fields: Members): Members => ({
 
 /** Whatever is translated must be taken by the simulator of a chat upstream. */
 function translate(fields: Members | string, facts: Partial<ModelFacts> = {}, isStrict = false): Translated {
-  const verdicts = new Verdicts({ client: 'messages', upstream: 'chat' }, isStrict)
-  const parsed = JsonBody.parse(Buffer.from(typeof fields === 'string' ? fields : JSON.stringify(request(fields))))
-  const body = parsed.as(parsed.fields as unknown as MessagesFields)
-  const target = { upstreamModel: 'some-model', facts: { ...FACTS, ...facts }, requestId: 'req1', seals: SEALS }
-  const translation = messagesOverChat(body, target, verdicts)
-  const text = translation.request.bytes.toString()
-  const sent = JSON.parse(text) as Translated['sent']
+  const run = new TranslationRun<MessagesFields, ChatFields>(
+    { client: 'messages', upstream: 'chat' },
+    messagesOverChat,
+    typeof fields === 'string' ? fields : request(fields),
+    { upstreamModel: 'some-model', facts: { thinking: 'adaptive', ...facts }, isStrict },
+  )
+  const sent = run.sent as Translated['sent']
   judgeChatRequest(sent, { acceptUnknownFields: false, knowsAudio: () => false })
-  return { translation, sent, text, approximated: verdicts.approximated, dropped: verdicts.dropped }
+  return { run, sent, text: run.sentText, approximated: run.verdicts.approximated, dropped: run.verdicts.dropped }
 }
 
-function refusal(fields: Members, facts: Partial<ModelFacts> = {}, isStrict = false): GatewayError {
-  try {
-    translate(fields, facts, isStrict)
-  } catch (error) {
-    if (error instanceof GatewayError) return error
-    throw error
-  }
-  throw new Error('not refused')
-}
+const refusal = (fields: Members, facts: Partial<ModelFacts> = {}, isStrict = false): GatewayError =>
+  thrownBy(() => translate(fields, facts, isStrict))
 
 const user = (...content: Members[]): Members => ({ role: 'user', content })
 const assistant = (...content: Members[]): Members => ({ role: 'assistant', content })
@@ -577,6 +565,22 @@ describe('The conversation', () => {
     expect(translate(fields).text).not.toContain('prompt_cache_breakpoint')
   })
 
+  it('keeps the mark of what an assistant said before it went on without one', () => {
+    const cached = text('Well', { cache_control: EPHEMERAL })
+    const messages = [user(text('Hi')), assistant(cached, text(', then')), user(text('Go on'))]
+    expect(messagesOf({ messages }, { promptCacheBreakpoints: true })[1]).toEqual(assistant(text('Well, then', MARK)))
+  })
+
+  it('has no place for marks of tools and calls, and says so where other marks are taken', () => {
+    const fields = {
+      tools: [tool({ cache_control: EPHEMERAL })],
+      messages: [assistant(call('c', { cache_control: EPHEMERAL })), user(result('c'))],
+    }
+    const { dropped } = translate(fields, { promptCacheBreakpoints: true })
+    expect(dropped?.split(',').toSorted()).toEqual(['messages[0].content[0].cache_control', 'tools[0].cache_control'])
+    expect(translate(fields, {}, true).text).not.toContain('cache')
+  })
+
   it.each([
     [{ role: 'user', content: 'Hi' }, user(text('Hi', MARK))],
     [user(text('A'), text('B')), user(text('A'), text('B', MARK))],
@@ -727,7 +731,7 @@ describe('The conversation', () => {
     const name = `mcp__${'server_'.repeat(12)}_look`
     const messages = [assistant(call('a', { name })), user(result('a'))]
     const fields = { messages, tools: [tool({ name })], tool_choice: { type: 'tool', name } }
-    const { sent, approximated, translation } = translate(fields)
+    const { sent, approximated, run } = translate(fields)
     const { function: short } = sent['tool_choice'] as { function: { name: string } }
     expect(short.name).toMatch(/^mcp__server_[\w-]{52}$/)
     expect(sent).toMatchObject({
@@ -740,9 +744,7 @@ describe('The conversation', () => {
       id: 'x',
       choices: [{ message: { content: null, tool_calls: toolCalls }, finish_reason: 'tool_calls' }],
     }
-    expect(translation.response(answer, new JsonTexts(Buffer.from(JSON.stringify(answer))))).toContain(
-      `"name":"${name}"`,
-    )
+    expect(run.answerText(answer)).toContain(`"name":"${name}"`)
   })
 })
 
@@ -792,7 +794,7 @@ describe("An upstream's error", () => {
     ['seed', undefined],
     ['', undefined],
   ])('that names %s names %s to the caller', (param, expected) => {
-    const { translation } = translate(fields)
+    const { translation } = translate(fields).run
     const error = translation.error(new GatewayError('invalid_request', 'No.', { param, code: 'c' }))
     expect(error).toMatchObject({ kind: 'invalid_request', message: 'No.', details: { code: 'c' } })
     expect(error.details.param).toBe(expected)
@@ -800,7 +802,7 @@ describe("An upstream's error", () => {
 
   it('without a field stays as it is', () => {
     const error = new GatewayError('rate_limited', 'Later.')
-    expect(translate(fields).translation.error(error)).toBe(error)
+    expect(translate(fields).run.translation.error(error)).toBe(error)
   })
 })
 

@@ -1,13 +1,13 @@
 import { hash } from 'node:crypto'
 import { isRecord } from '../../../core/validation-rules.js'
 import type { ChatFields } from '../../openai-wire.js'
-import { listAt, type Members, objectAt, textAt, wrongShape } from '../members.js'
+import { isAbsent, listAt, type Members, objectAt, textAt, wrongShape } from '../members.js'
 import { effortFor } from '../to-messages/thinking.js'
 import { conversationOf } from './conversation.js'
-import { type MemberTable, type RequestDraft } from './request-draft.js'
+import { type MemberTable, type ChatRequestDraft } from './request-draft.js'
 import { translateToolChoice, translateTools } from './tools.js'
 
-type FieldTranslation = (value: unknown, draft: RequestDraft) => void
+type FieldTranslation = (value: unknown, draft: ChatRequestDraft) => void
 
 /** Read together with others. */
 const elsewhere: FieldTranslation = () => undefined
@@ -62,12 +62,12 @@ const FIELDS: Readonly<Record<string, FieldTranslation>> = {
 export const MESSAGES_FIELD_NAMES: readonly string[] = Object.keys(FIELDS)
 
 /** Makes the fields of a chat request. Throws `invalid_request` for what has no translation. */
-export function translateFields(draft: RequestDraft, model: string): ChatFields {
+export function translateFields(draft: ChatRequestDraft, model: string): ChatFields {
   const messages = conversationOf(draft)
   draft.set('model', model, 'model')
   draft.set('messages', messages, 'messages')
   for (const [name, value] of Object.entries(draft.source)) {
-    if (value === null || value === undefined) continue
+    if (isAbsent(value)) continue
     const translate = Object.hasOwn(FIELDS, name) ? FIELDS[name] : undefined
     if (translate === undefined) draft.verdicts.drop(name)
     else translate(value, draft)
@@ -75,7 +75,7 @@ export function translateFields(draft: RequestDraft, model: string): ChatFields 
   return { ...draft.fields, model, messages }
 }
 
-function maximum(value: unknown, draft: RequestDraft): void {
+function maximum(value: unknown, draft: ChatRequestDraft): void {
   if (value === 0) draft.verdicts.refuse('max_tokens', 'The upstream has no way to only warm its cache.')
   draft.set(draft.facts.maxTokensField, value, 'max_tokens')
 }
@@ -83,18 +83,15 @@ function maximum(value: unknown, draft: RequestDraft): void {
 /** As chat upstreams have it. */
 const MOST_STOPS = 4
 
-function stops(value: unknown, draft: RequestDraft): void {
+function stops(value: unknown, draft: ChatRequestDraft): void {
   const path = 'stop_sequences'
-  const texts = listAt(value, path)
-  texts.forEach((text, index) => {
-    if (typeof text !== 'string') throw wrongShape(`${path}[${index}]`, 'a string', text)
-  })
+  const texts = listAt(value, path).map((text, index) => textAt(text, `${path}[${index}]`))
   if (texts.length > MOST_STOPS) draft.verdicts.refuse(path, `Send at most ${MOST_STOPS} of them.`)
   if (texts.length > 0) draft.set('stop', texts, path)
 }
 
-/** Usage must be told at the end: events of messages have it, asked or not. */
-function stream(value: unknown, draft: RequestDraft): void {
+/** Usage is always asked for: the last events of a message have it. */
+function stream(value: unknown, draft: ChatRequestDraft): void {
   if (value !== true) return
   draft.set('stream', true, 'stream')
   draft.set('stream_options', { include_usage: true }, 'stream')
@@ -111,11 +108,11 @@ type ThinkingForm = keyof typeof THINKING_FORMS
 
 const isThinkingForm = (type: string): type is ThinkingForm => Object.hasOwn(THINKING_FORMS, type)
 
-function thinking(value: unknown, draft: RequestDraft): void {
+function thinking(value: unknown, draft: ChatRequestDraft): void {
   const form = objectAt(value, 'thinking')
   const type = textAt(form['type'], 'thinking.type')
   if (!isThinkingForm(type)) draft.verdicts.refuse('thinking.type', 'Send enabled, adaptive or disabled.')
-  draft.judge(form, 'thinking', THINKING_FORMS[type])
+  draft.checkMembers(form, 'thinking', THINKING_FORMS[type])
   const { facts, verdicts } = draft
   if (type === 'enabled') {
     const budget = form['budget_tokens']
@@ -130,7 +127,7 @@ function thinking(value: unknown, draft: RequestDraft): void {
   } else if (type === 'disabled' && facts.thinking === 'adaptive') draft.set('reasoning_effort', 'none', 'thinking')
 }
 
-function effortIn({ source }: RequestDraft): unknown {
+function effortIn({ source }: ChatRequestDraft): unknown {
   const config = source['output_config']
   return isRecord(config) ? (config['effort'] ?? undefined) : undefined
 }
@@ -138,17 +135,15 @@ function effortIn({ source }: RequestDraft): unknown {
 export const OUTPUT_MEMBERS: MemberTable = { effort: 'read', format: 'read' }
 export const FORMAT_MEMBERS: MemberTable = { type: 'read', schema: 'read' }
 
-function outputConfig(value: unknown, draft: RequestDraft): void {
+function outputConfig(value: unknown, draft: ChatRequestDraft): void {
   const path = 'output_config'
   const config = objectAt(value, path)
-  draft.judge(config, path, OUTPUT_MEMBERS)
-  if (config['effort'] !== null && config['effort'] !== undefined)
-    effort(textAt(config['effort'], `${path}.effort`), draft)
-  if (config['format'] !== null && config['format'] !== undefined)
-    format(objectAt(config['format'], `${path}.format`), draft)
+  draft.checkMembers(config, path, OUTPUT_MEMBERS)
+  if (!isAbsent(config['effort'])) effort(textAt(config['effort'], `${path}.effort`), draft)
+  if (!isAbsent(config['format'])) format(objectAt(config['format'], `${path}.format`), draft)
 }
 
-function effort(value: string, draft: RequestDraft): void {
+function effort(value: string, draft: ChatRequestDraft): void {
   const { source, facts, verdicts } = draft
   const isThinkingOff = isRecord(source['thinking']) && source['thinking']['type'] === 'disabled'
   // In chat it is that of thinking and of nothing else.
@@ -156,10 +151,10 @@ function effort(value: string, draft: RequestDraft): void {
   else draft.set('reasoning_effort', value, 'output_config.effort')
 }
 
-function format(members: Members, draft: RequestDraft): void {
+function format(members: Members, draft: ChatRequestDraft): void {
   const path = 'output_config.format'
   if (members['type'] !== 'json_schema') draft.verdicts.refuse(`${path}.type`, 'Send a json_schema.')
-  draft.judge(members, path, FORMAT_MEMBERS)
+  draft.checkMembers(members, path, FORMAT_MEMBERS)
   objectAt(members['schema'], `${path}.schema`)
   const text = draft.texts.at('output_config', 'format', 'schema')?.text
   const schema = text === undefined ? {} : { schema: draft.from(`${path}.schema`, text) }
@@ -172,10 +167,10 @@ export const METADATA_MEMBERS: MemberTable = { user_id: 'read' }
 /** As chat upstreams have it; messages allow four times as many. */
 const LONGEST_USER_CHARACTERS = 64
 
-function metadata(value: unknown, draft: RequestDraft): void {
+function metadata(value: unknown, draft: ChatRequestDraft): void {
   const members = objectAt(value, 'metadata')
-  draft.judge(members, 'metadata', METADATA_MEMBERS)
-  if (members['user_id'] === null || members['user_id'] === undefined) return
+  draft.checkMembers(members, 'metadata', METADATA_MEMBERS)
+  if (isAbsent(members['user_id'])) return
   const path = 'metadata.user_id'
   const userId = textAt(members['user_id'], 'metadata.user_id')
   if (userId.length <= LONGEST_USER_CHARACTERS) {
@@ -189,14 +184,14 @@ function metadata(value: unknown, draft: RequestDraft): void {
 /** The words of chat for each `service_tier`. */
 export const SERVICE_TIERS: Readonly<Record<string, string>> = { auto: 'auto', standard_only: 'default' }
 
-function serviceTier(value: unknown, draft: RequestDraft): void {
+function serviceTier(value: unknown, draft: ChatRequestDraft): void {
   const name = textAt(value, 'service_tier')
   const tier = Object.hasOwn(SERVICE_TIERS, name) ? SERVICE_TIERS[name] : undefined
   if (tier === undefined) draft.verdicts.refuse('service_tier', 'Send auto or standard_only.')
   draft.set('service_tier', tier, 'service_tier')
 }
 
-function speed(value: unknown, { verdicts }: RequestDraft): void {
+function speed(value: unknown, { verdicts }: ChatRequestDraft): void {
   if (value === 'standard') verdicts.drop('speed')
   else verdicts.refuse('speed', LEAVE_OUT)
 }

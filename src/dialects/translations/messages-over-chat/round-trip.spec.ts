@@ -1,24 +1,14 @@
 import { describe, expect, it } from '@jest/globals'
 import { judgeChatRequest } from '@multi-model-gateway/sandbox/p1/chat-request.js'
 import fc from 'fast-check'
-import { JsonBody } from '../../../core/json-body.js'
+import { TranslationRun } from '../../../../test/support/translation.js'
 import { JsonText, jsonTextOf } from '../../../core/json-text.js'
-import type { MessagesFields } from '../../messages-wire.js'
-import { factsOf } from '../../model-facts.js'
-import type { ChatFields } from '../../openai-wire.js'
-import { Verdicts } from '../../verdicts.js'
 import { chatOverMessages } from '../chat-over-messages/chat-over-messages.js'
-import { OwnerSeals } from '../seals.js'
 import { messagesOverChat } from './messages-over-chat.js'
 
 type Members = Record<string, unknown>
 
-const TARGET = {
-  upstreamModel: 'model',
-  facts: { ...factsOf(undefined), thinking: 'adaptive' as const, promptCacheBreakpoints: true },
-  requestId: 'req1',
-  seals: new OwnerSeals(Buffer.from('secret'), 'owner'),
-}
+const SETTING = { upstreamModel: 'model', facts: { thinking: 'adaptive', promptCacheBreakpoints: true } } as const
 
 /** As a model may spell them, which no parser keeps. */
 const INPUTS = [
@@ -132,22 +122,13 @@ const request = fc
     ...('tools' in fields ? chosen : {}),
   }))
 
-function overChat(text: string): string {
-  const parsed = JsonBody.parse(Buffer.from(text))
-  // Strict: nothing of it may be lost.
-  const verdicts = new Verdicts({ client: 'messages', upstream: 'chat' }, true)
-  return messagesOverChat(
-    parsed.as(parsed.fields as unknown as MessagesFields),
-    TARGET,
-    verdicts,
-  ).request.bytes.toString()
-}
+/** Strict: nothing of it may be lost. */
+const overChat = (text: string): string =>
+  new TranslationRun({ client: 'messages', upstream: 'chat' }, messagesOverChat, text, { ...SETTING, isStrict: true })
+    .sentText
 
-function overMessages(text: string): string {
-  const parsed = JsonBody.parse(Buffer.from(text))
-  const verdicts = new Verdicts({ client: 'chat', upstream: 'messages' }, false)
-  return chatOverMessages(parsed.as(parsed.fields as unknown as ChatFields), TARGET, verdicts).request.bytes.toString()
-}
+const overMessages = (text: string): string =>
+  new TranslationRun({ client: 'chat', upstream: 'messages' }, chatOverMessages, text, SETTING).sentText
 
 const listOf = (content: unknown): readonly Members[] =>
   typeof content === 'string' ? [{ type: 'text', text: content }] : (content as Members[])

@@ -1,7 +1,8 @@
 import { quoted } from '../../../core/errors.js'
-import { listAt, type Members, textAt, wrongShape } from '../members.js'
-import { breakpoint, type ChatMessage, type ChatPart, partsOf } from './parts.js'
-import { type MemberTable, type RequestDraft } from './request-draft.js'
+import { isAbsent, type Members, textAt, wrongShape } from '../members.js'
+import { type ChatMessage, type ChatPart, textPart, toolMessage, toolParts } from '../to-chat/tool-messages.js'
+import { breakpoint, partsOf } from './parts.js'
+import { type MemberTable, type ChatRequestDraft } from './request-draft.js'
 
 export const TOOL_RESULT_MEMBERS = {
   type: 'read',
@@ -26,14 +27,14 @@ export class ToolResults {
   private readonly calls = new Map<string, string>()
   private readonly results = new Map<string, Result>()
 
-  constructor(private readonly draft: RequestDraft) {}
+  constructor(private readonly draft: ChatRequestDraft) {}
 
   expect(id: string, path: string): void {
     this.calls.set(id, path)
   }
 
   add(block: Members, path: string): void {
-    this.draft.judge(block, path, TOOL_RESULT_MEMBERS)
+    this.draft.checkMembers(block, path, TOOL_RESULT_MEMBERS)
     const id = textAt(block['tool_use_id'], `${path}.tool_use_id`)
     if (!this.calls.has(id)) {
       this.draft.verdicts.refuse(`${path}.tool_use_id`, `There is no tool_use ${quoted(id)} in the message before.`)
@@ -64,42 +65,31 @@ export class ToolResults {
   }
 
   private resultOf(id: string, block: Members, path: string): Result {
-    const attachments: ChatPart[] = []
-    const texts = this.textsOf(id, block, path, attachments)
+    const { texts, attachments } = toolParts(id, this.partsIn(block, path))
     if (block['is_error'] === true) this.markError(texts, path)
     const mark = breakpoint(block, path, this.draft)
     const last = texts.at(-1)
     if (last !== undefined) Object.assign(last, mark)
-    const isPlain =
-      texts.length === 0 || (texts.length === 1 && last !== undefined && !('prompt_cache_breakpoint' in last))
-    const content = isPlain ? (last?.text ?? '') : texts
-    return { message: this.draft.from(path, { role: 'tool', tool_call_id: id, content }), attachments }
+    return { message: this.draft.from(path, toolMessage(id, texts)), attachments }
   }
 
-  /** The text parts of a result; what else it holds becomes an attachment that they mention. */
-  private textsOf(id: string, { content }: Members, path: string, attachments: ChatPart[]): ChatPart[] {
-    if (content === undefined || content === null || content === '') return []
-    if (typeof content === 'string') return [{ type: 'text', text: content }]
+  private partsIn({ content }: Members, path: string): readonly ChatPart[] {
+    if (isAbsent(content) || content === '') return []
+    if (typeof content === 'string') return [textPart(content)]
     const contentPath = `${path}.content`
     if (!Array.isArray(content)) throw wrongShape(contentPath, 'a string or an array of blocks', content)
-    const counts = { picture: 0, file: 0 }
-    return listAt(content, contentPath).flatMap((value, index) => {
+    return content.flatMap((block, index) => {
       const blockPath = `${contentPath}[${index}]`
-      return partsOf(value, blockPath, this.draft).map((part) => {
-        if (part.type === 'text') return part
-        this.draft.verdicts.approximate(blockPath)
-        const kind = part.type === 'file' ? 'file' : 'picture'
-        const label = `${kind} ${++counts[kind]} of`
-        attachments.push({ type: 'text', text: `${label} the result of ${id}:` }, part)
-        return { type: 'text', text: `${label} this result follows` }
-      })
+      const parts = partsOf(block, blockPath, this.draft)
+      if (parts.some(({ type }) => type !== 'text')) this.draft.verdicts.approximate(blockPath)
+      return parts
     })
   }
 
   private markError(texts: ChatPart[], path: string): void {
     this.draft.verdicts.approximate(`${path}.is_error`)
     const [first] = texts
-    if (first === undefined) texts.push({ type: 'text', text: ERROR_MARK })
+    if (first === undefined) texts.push(textPart(ERROR_MARK))
     else if (first.text?.startsWith(ERROR_MARK) === false) first.text = ERROR_MARK + first.text
   }
 }

@@ -1,9 +1,9 @@
 import { GatewayError, quoted } from '../../../core/errors.js'
 import { isRecord } from '../../../core/validation-rules.js'
-import { listAt, type Members, objectAt, optionalTextAt, textAt, wrongShape } from '../members.js'
+import { isAbsent, listAt, type Members, objectAt, optionalTextAt, textAt, wrongShape } from '../members.js'
 import { objectSchema } from '../tool-forms.js'
-import { breakpoint } from './parts.js'
-import { type MemberTable, type RequestDraft } from './request-draft.js'
+import { dropBreakpoint } from './parts.js'
+import { type MemberTable, type ChatRequestDraft } from './request-draft.js'
 
 /** The members of a tool. */
 export const TOOL_MEMBERS = {
@@ -19,17 +19,17 @@ export const TOOL_MEMBERS = {
   eager_input_streaming: 'drop',
 } as const satisfies MemberTable
 
-export function translateTools(value: unknown, draft: RequestDraft): void {
+export function translateTools(value: unknown, draft: ChatRequestDraft): void {
   const tools = listAt(value, 'tools').map((tool, index) => functionOf(objectAt(tool, `tools[${index}]`), index, draft))
   // Chat upstreams refuse an empty list, which means the same as none.
   if (tools.length > 0) draft.set('tools', tools, 'tools')
 }
 
-function functionOf(tool: Members, index: number, draft: RequestDraft): object {
+function functionOf(tool: Members, index: number, draft: ChatRequestDraft): object {
   const path = `tools[${index}]`
   refuseTool(tool, path, draft)
-  draft.judge(tool, path, TOOL_MEMBERS)
-  breakpoint(tool, path, draft)
+  draft.checkMembers(tool, path, TOOL_MEMBERS)
+  dropBreakpoint(tool, path, draft)
   const schema = objectAt(tool['input_schema'], `${path}.input_schema`)
   const name = textAt(tool['name'], `${path}.name`)
   const shortName = draft.toolNames.shortened(name)
@@ -49,20 +49,20 @@ function functionOf(tool: Members, index: number, draft: RequestDraft): object {
 }
 
 /** What would be run by the vendor, or by a client that knows the model's own tools. */
-function refuseTool(tool: Members, path: string, draft: RequestDraft): void {
+function refuseTool(tool: Members, path: string, draft: ChatRequestDraft): void {
   const { type, defer_loading: deferred, allowed_callers: callers } = tool
-  if (type !== undefined && type !== null && type !== 'custom') {
+  if (!isAbsent(type) && type !== 'custom') {
     draft.verdicts.refuse(`${path}.type`, 'Describe it as a custom tool with an input_schema.')
   }
   if (deferred === true) draft.verdicts.refuse(`${path}.defer_loading`, 'Send only the tools that are needed.')
-  if (callers === undefined || callers === null) return
+  if (isAbsent(callers)) return
   if (listAt(callers, `${path}.allowed_callers`).some((caller) => caller !== 'direct')) {
     draft.verdicts.refuse(`${path}.allowed_callers`, 'The model itself is the only caller there is.')
   }
 }
 
-function strictOf({ strict }: Members, path: string, schema: Members, draft: RequestDraft): boolean | undefined {
-  if (strict === undefined || strict === null) return undefined
+function strictOf({ strict }: Members, path: string, schema: Members, draft: ChatRequestDraft): boolean | undefined {
+  if (isAbsent(strict)) return undefined
   if (typeof strict !== 'boolean') throw wrongShape(`${path}.strict`, 'a boolean', strict)
   if (!strict || isClosed(schema)) return strict
   draft.verdicts.approximate(`${path}.strict`)
@@ -103,12 +103,12 @@ const isChoice = (type: string): type is Choice => Object.hasOwn(TOOL_CHOICES, t
 
 const CHAT_CHOICES: Readonly<Record<Exclude<Choice, 'tool'>, string>> = { auto: 'auto', any: 'required', none: 'none' }
 
-export function translateToolChoice(value: unknown, draft: RequestDraft): void {
+export function translateToolChoice(value: unknown, draft: ChatRequestDraft): void {
   const path = 'tool_choice'
   const choice = objectAt(value, path)
   const type = textAt(choice['type'], `${path}.type`)
   if (!isChoice(type)) draft.verdicts.refuse(`${path}.type`, 'Send auto, any, tool or none.')
-  draft.judge(choice, path, TOOL_CHOICES[type])
+  draft.checkMembers(choice, path, TOOL_CHOICES[type])
   const names = toolNamesOf(draft)
   if (names.length === 0) {
     // Chat upstreams refuse a choice without tools, even where it changes nothing.
@@ -121,13 +121,13 @@ export function translateToolChoice(value: unknown, draft: RequestDraft): void {
   }
 }
 
-function named(choice: Members, names: readonly unknown[], draft: RequestDraft): object {
+function named(choice: Members, names: readonly unknown[], draft: ChatRequestDraft): object {
   const name = textAt(choice['name'], 'tool_choice.name')
   if (!names.includes(name)) throw notThere('tool_choice.name', `There is no tool ${quoted(name)}.`)
   return { type: 'function', function: { name: draft.toolNames.shortened(name) } }
 }
 
-function toolNamesOf({ source }: RequestDraft): readonly unknown[] {
+function toolNamesOf({ source }: ChatRequestDraft): readonly unknown[] {
   const tools: readonly unknown[] = Array.isArray(source['tools']) ? source['tools'] : []
   return tools.map((tool) => (isRecord(tool) ? tool['name'] : undefined))
 }

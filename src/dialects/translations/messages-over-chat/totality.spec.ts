@@ -1,8 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { describe, expect, it } from '@jest/globals'
-import { ASSISTANT_MEMBERS } from './conversation.js'
+import { messagesUsage } from '../usage.js'
+import { emptyMessage, estimated, textBlock, thinkingBlock, toolUseBlock } from './answer.js'
+import { ASSISTANT_MEMBERS, MESSAGE_MEMBERS } from './conversation.js'
+import { DELTA_USAGE } from './events.js'
 import { DOCUMENT_SOURCES, IMAGE_SOURCES, PART_MEMBERS, REFUSED_BLOCKS } from './parts.js'
+import { ToolNames } from './request-draft.js'
 import {
   FORMAT_MEMBERS,
   MESSAGES_FIELD_NAMES,
@@ -47,6 +51,7 @@ describe('Every member of the types of the SDK has a verdict', () => {
   })
 
   it.each([
+    ['MessageParam', MESSAGE_MEMBERS],
     ['TextBlockParam', PART_MEMBERS.text],
     ['ImageBlockParam', PART_MEMBERS.image],
     ['DocumentBlockParam', PART_MEMBERS.document],
@@ -79,8 +84,10 @@ describe('Every member of the types of the SDK has a verdict', () => {
   })
 
   it('among the sources of images and documents', () => {
-    expect(['Base64ImageSource', 'URLImageSource'].map(typeOf)).toEqual([...IMAGE_SOURCES])
-    expect(['Base64PDFSource', 'PlainTextSource', 'ContentBlockSource'].map(typeOf)).toEqual([...DOCUMENT_SOURCES])
+    expect(['Base64ImageSource', 'URLImageSource'].map(typeOf)).toEqual(Object.keys(IMAGE_SOURCES))
+    expect(['Base64PDFSource', 'PlainTextSource', 'ContentBlockSource'].map(typeOf)).toEqual(
+      Object.keys(DOCUMENT_SOURCES),
+    )
     expect(bodyOf('ImageBlockParam')).toContain('source: Base64ImageSource | URLImageSource | FileImageSource;')
     expect(bodyOf('DocumentBlockParam')).toContain(
       'source: Base64PDFSource | PlainTextSource | ContentBlockSource | URLPDFSource | FileDocumentSource;',
@@ -101,26 +108,18 @@ describe('Every member of the types of the SDK has a verdict', () => {
 })
 
 describe('What a client gets has the members of the types of the SDK', () => {
-  it('as the specs of answers and events have them', () => {
-    const all = [
-      'id',
-      'container',
-      'content',
-      'diagnostics',
-      'model',
-      'role',
-      'stop_details',
-      'stop_reason',
-      'stop_sequence',
-      'type',
-      'usage',
-    ]
-    expect(membersOf('Message').toSorted()).toEqual(all.toSorted())
-    expect(membersOf('Usage').length).toBe(10)
-    expect(membersOf('MessageDeltaUsage').length).toBe(6)
-    expect(membersOf('TextBlock').toSorted()).toEqual(['citations', 'text', 'type'])
-    expect(membersOf('ThinkingBlock').toSorted()).toEqual(['signature', 'thinking', 'type'])
-    expect(membersOf('ToolUseBlock').toSorted()).toEqual(['caller', 'id', 'input', 'name', 'toolset_name', 'type'])
+  const toolNames = new ToolNames()
+
+  it.each<[string, object]>([
+    ['Message', emptyMessage({}, { model: 'm', requestId: 'r' }, estimated(0))],
+    ['Usage', messagesUsage(estimated(0))],
+    ['MessageDeltaUsage', Object.fromEntries([...DELTA_USAGE].map((name) => [name, null]))],
+    ['TextBlock', textBlock()],
+    ['ThinkingBlock', thinkingBlock('', '')],
+    // Toolsets are refused, and their calls alone have one.
+    ['ToolUseBlock', { ...toolUseBlock('id', 'name', {}, { toolNames }), toolset_name: null }],
+  ])('as a %s', (name, made) => {
+    expect(Object.keys(made).toSorted()).toEqual(membersOf(name).toSorted())
   })
 
   it('and comes from finish reasons that are all known', () => {

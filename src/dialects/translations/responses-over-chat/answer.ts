@@ -1,18 +1,17 @@
 import type { JsonTexts } from '../../../core/json-text.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
-import type { TranslationTarget } from '../../translator.js'
-import type { Members } from '../members.js'
+import type { Seals, TranslationTarget } from '../../translator.js'
+import { type Members, parsedOr } from '../members.js'
 import type { ResponseEnvelope } from '../responses/envelope.js'
 import type { OutputPart } from '../responses/output-items.js'
 import type { ReasoningWishes } from '../responses/request-draft.js'
 import { type AnswerEntry, wholeResponse } from '../responses/whole-response.js'
 import { endOfChat } from '../stop-reasons.js'
-import { contentIn, messageIn, readCall, thoughtsIn, usageIn } from '../to-chat/answers.js'
-import { sealReasoning } from './reasoning-seal.js'
+import { type CallPiece, callsIn, contentIn, messageIn, thoughtsIn, usageIn } from '../to-chat/answers.js'
 
 /** What an answer depends on beside itself. */
-export interface AnswerContext {
+export interface ResponseContext {
   readonly envelope: ResponseEnvelope
   readonly wishes: Readonly<ReasoningWishes>
   readonly target: TranslationTarget
@@ -23,15 +22,22 @@ export const tierOf = ({ service_tier: tier }: Members): string | undefined =>
   typeof tier === 'string' ? tier : undefined
 
 /** What a client sends back, if it wants it or the upstream does. */
-export function sealedThoughts(text: string, { wishes, target }: AnswerContext): string | undefined {
+export function sealedThoughts(text: string, { wishes, target }: ResponseContext): string | undefined {
   const isSealed = wishes.isSealWanted || target.facts.reasoningField !== undefined
-  return isSealed && text !== '' ? sealReasoning(target.seals, text) : undefined
+  // Unlike what messages upstreams thought, which is sealed as a list of blocks, it is an object.
+  return isSealed && text !== '' ? target.seals.seal(JSON.stringify({ reasoning: text })) : undefined
+}
+
+/** undefined for what was not sealed so, or not for this owner. */
+export function openedThoughts(sealed: string, seals: Seals): string | undefined {
+  const value = parsedOr(seals.open(sealed))
+  return isRecord(value) && typeof value['reasoning'] === 'string' ? value['reasoning'] : undefined
 }
 
 /** A chat completion as a response; `texts` is the same with numbers as they came. Throws `upstream_failed`. */
-export function responseOfChat(answer: Members, texts: JsonTexts, context: AnswerContext): string {
+export function responseOfChat(answer: Members, texts: JsonTexts, context: ResponseContext): string {
   const { message, finishReason } = messageIn(answer)
-  const calls = callsIn(message, texts, context)
+  const calls = callsIn(message, texts.at('choices', 0, 'message')).map((call, index) => entryOf(call, index, context))
   const refusal = typeof message['refusal'] === 'string' ? message['refusal'] : ''
   return wholeResponse(context.envelope, {
     entries: [...reasoningIn(message, context), ...saidIn(message, refusal), ...calls],
@@ -45,7 +51,7 @@ export function responseOfChat(answer: Members, texts: JsonTexts, context: Answe
   })
 }
 
-function reasoningIn(message: Members, context: AnswerContext): readonly AnswerEntry[] {
+function reasoningIn(message: Members, context: ResponseContext): readonly AnswerEntry[] {
   const text = thoughtsIn(message)
   if (text === '') return []
   const summaries = context.wishes.isSummaryWanted ? [text] : []
@@ -60,15 +66,7 @@ function saidIn(message: Members, refusal: string): readonly AnswerEntry[] {
   return parts.length === 0 ? [] : [{ kind: 'message', parts }]
 }
 
-function callsIn({ tool_calls: calls }: Members, texts: JsonTexts, { envelope }: AnswerContext): AnswerEntry[] {
-  if (!Array.isArray(calls)) return []
-  const spelled = texts.at('choices', 0, 'message', 'tool_calls')
-  return calls.map((call: unknown, index) => {
-    const { isCustom, name, text, id } = readCall(call)
-    if (name === undefined) throw malformedResponse('The upstream called a tool without a name.')
-    const callId = id ?? envelope.callId(index)
-    // Some upstreams write an object where there should be its text.
-    const object = isRecord(text) ? spelled?.at(index, 'function', 'arguments')?.text.text : undefined
-    return { kind: 'call', tool: { isCustom, name, callId }, text: object ?? (typeof text === 'string' ? text : '') }
-  })
+function entryOf({ isCustom, name, text, id }: CallPiece, index: number, { envelope }: ResponseContext): AnswerEntry {
+  if (name === undefined) throw malformedResponse('The upstream called a tool without a name.')
+  return { kind: 'call', tool: { isCustom, name, callId: id ?? envelope.callId(index) }, text }
 }

@@ -7,10 +7,8 @@ import {
   eventsIn,
   lastResponse,
   ResponsesTranslation,
-  sealed,
-  thrownBy,
-  type TranslationSetting,
 } from '../../../../test/support/responses-translation.js'
+import { sealed, thrownBy, type TranslationSetting } from '../../../../test/support/translation.js'
 import { GatewayError } from '../../../core/errors.js'
 import type { ChatFields } from '../../openai-wire.js'
 import { responsesOverChat } from './responses-over-chat.js'
@@ -47,58 +45,17 @@ const typesOf = (events: readonly ResponseStreamEvent[]): readonly string[] =>
 const argumentsOf = (events: readonly ResponseStreamEvent[]): readonly unknown[] =>
   lastResponse(events).output.map((item) => (item.type === 'function_call' ? [item.name, item.arguments] : item.type))
 
-const ITEM = ['output_item.added', 'content_part.added']
-const TEXT_END = ['output_text.done', 'content_part.done', 'output_item.done']
 const BEGINNING = ['created', 'in_progress']
 const CALL_END = ['function_call_arguments.done', 'output_item.done']
 
 describe('The events of a chat upstream as those of a response', () => {
-  it('tell of a text, as the vendor’s client expects them', async () => {
-    const events = translate().events([
-      FIRST,
-      chunk({ content: 'Hel' }),
-      chunk({ content: 'lo' }),
-      end(),
-      { ...FIGURES, service_tier: 'priority' },
-    ])
-    expect(typesOf(events)).toEqual([
-      ...BEGINNING,
-      ...ITEM,
-      'output_text.delta',
-      'output_text.delta',
-      ...TEXT_END,
-      'completed',
-    ])
-    const id: unknown = expect.stringMatching(/^msg_/)
-    const at = { item_id: id, output_index: 0, content_index: 0 }
-    const item = { id, type: 'message', role: 'assistant', status: 'in_progress', content: [] }
-    const part = { type: 'output_text', annotations: [], logprobs: [], text: '' }
-    const whole = { ...part, text: 'Hello' }
-    expect(events.slice(2, -1)).toEqual(
-      [
-        { type: 'response.output_item.added', output_index: 0, item },
-        { type: 'response.content_part.added', ...at, part },
-        { type: 'response.output_text.delta', ...at, delta: 'Hel', logprobs: [] },
-        { type: 'response.output_text.delta', ...at, delta: 'lo', logprobs: [] },
-        { type: 'response.output_text.done', ...at, text: 'Hello', logprobs: [] },
-        { type: 'response.content_part.done', ...at, part: whole },
-        {
-          type: 'response.output_item.done',
-          output_index: 0,
-          item: { ...item, status: 'completed', content: [whole] },
-        },
-      ].map((event, index) => ({ ...event, sequence_number: index + 2 })),
-    )
-    const [created, inProgress] = events
-    for (const event of [created, inProgress]) {
-      expect(event).toMatchObject({ response: { status: 'in_progress', output: [], usage: null, completed_at: null } })
-    }
+  it('tell at their end what was used, and in which class', () => {
+    const events = translate().events([FIRST, chunk({ content: 'a' }), end(), { ...FIGURES, service_tier: 'priority' }])
     expect(lastResponse(events)).toMatchObject({
       status: 'completed',
       service_tier: 'priority',
       usage: { total_tokens: 30 },
     })
-    expect(comparable(await accumulated(events))).toEqual(comparable(lastResponse(events)))
   })
 
   it('begin with the first chunk of any kind', () => {
@@ -121,16 +78,6 @@ describe('The events of a chat upstream as those of a response', () => {
     const events = translate({ reasoning: { summary: 'auto' }, include: ['reasoning.encrypted_content'] }).events(
       chunks,
     )
-    expect(typesOf(events).slice(2, 10)).toEqual([
-      'output_item.added',
-      'reasoning_summary_part.added',
-      'reasoning_summary_text.delta',
-      'reasoning_summary_text.delta',
-      'reasoning_summary_text.done',
-      'reasoning_summary_part.done',
-      'output_item.done',
-      'output_item.added',
-    ])
     const [item] = lastResponse(events).output
     expect(item).toEqual({
       id: expect.stringMatching(/^rs_/),
@@ -252,12 +199,71 @@ describe('The events of a chat upstream as those of a response', () => {
         ['g', '{}'],
       ],
     ],
+    [
+      'with one index for all, and no ids',
+      [piece(0, '{"a":1}', { name: 'f' }), piece(0, '{"b":2}', { name: 'g' }), piece(0, '{"b":3}', { name: 'g' })],
+      [
+        ['f', '{"a":1}'],
+        ['g', '{"b":2}'],
+        ['g', '{"b":3}'],
+      ],
+    ],
+    [
+      'with neither index nor id',
+      [{ function: { name: 'f', arguments: { a: 1 } } }, { function: { name: 'g', arguments: { b: 2 } } }],
+      [
+        ['f', '{"a":1}'],
+        ['g', '{"b":2}'],
+      ],
+    ],
+    [
+      'with one index for all, ids for some, and arguments for some',
+      [begun(0, '{"a":1}'), piece(0, '{"b":2}', { name: 'g' }), piece(0, '', { name: 'f' })],
+      [
+        ['weather', '{"a":1}'],
+        ['g', '{"b":2}'],
+        ['f', '{}'],
+      ],
+    ],
+    [
+      'each with the name',
+      [
+        piece(0, '{"a":', { name: 'f' }),
+        piece(0, '1}', { name: 'f' }),
+        piece(0, ' ', { name: 'f' }),
+        piece(0, '', { name: 'f', id: 'late' }),
+      ],
+      [['f', '{"a":1} ']],
+    ],
   ])('hold whole calls whose pieces come %s', async (_name, pieces, expected) => {
     for (const chunks of [pieces.map((each) => calls(each)), [calls(...pieces)]]) {
       const events = translate().events([...chunks, end('tool_calls')])
       expect(argumentsOf(events)).toEqual(expected)
       expect(comparable(await accumulated(events))).toEqual(comparable(lastResponse(events)))
     }
+  })
+
+  it('have ids of their own for calls without, in the order of the calls', () => {
+    const nameless = (index: number, name: string): object => piece(index, '{}', { name })
+    const events = translate().events([
+      calls(nameless(0, 'a'), nameless(0, 'b'), nameless(2, 'd'), nameless(1, 'c')),
+      end('tool_calls'),
+    ])
+    const called = lastResponse(events).output.map((item) => (item.type === 'function_call' ? item : undefined))
+    expect(called.map((item) => item?.name)).toEqual(['a', 'b', 'c', 'd'])
+    expect(called.map((item) => item?.call_id.slice(-4))).toEqual(['0001', '0002', '0003', '0004'])
+  })
+
+  it('tell of the one call of the older form of chunks', async () => {
+    const events = translate().events([
+      chunk({ function_call: { name: 'f', arguments: '' } }),
+      chunk({ function_call: { arguments: '{"a":' } }),
+      chunk({ function_call: { arguments: '1}' } }),
+      end('function_call'),
+    ])
+    expect(argumentsOf(events)).toEqual([['f', '{"a":1}']])
+    expect(lastResponse(events).output).toMatchObject([{ call_id: 'call_0' }])
+    expect(comparable(await accumulated(events))).toEqual(comparable(lastResponse(events)))
   })
 
   it('tell of inputs of custom tools, and what comes between their pieces afterwards', async () => {
@@ -407,6 +413,7 @@ describe('The events of a chat upstream as those of a response', () => {
 
   it.each([
     ['a call in no known form', calls(1 as unknown as object)],
+    ['arguments that are no text', calls({ index: 0, function: { name: 'f', arguments: 42 } })],
     ['pieces that wait too long', calls(begun(0, '{'), begun(1, 'a'.repeat(256 * 1024 + 1)))],
     ['more than can be kept', chunk({ content: 'ä'.repeat(4 * 1024 * 1024 + 1) })],
   ])('fail with %s', (_name, bad) => {

@@ -6,9 +6,9 @@ import type { Members } from '../members.js'
 import { ResponseEventWriter } from '../responses/event-writer.js'
 import { endOfChat } from '../stop-reasons.js'
 import { AnswerQueue, type AnswerSink } from '../to-chat/answer-queue.js'
-import { choiceIn, contentIn, finishReasonIn, readCall, thoughtsIn, usageIn } from '../to-chat/answers.js'
+import { callsIn, choiceIn, contentIn, finishReasonIn, thoughtsIn, usageIn } from '../to-chat/answers.js'
 import type { ArrivingCall } from '../to-chat/arriving-call.js'
-import { type AnswerContext, sealedThoughts, tierOf } from './answer.js'
+import { type ResponseContext, sealedThoughts, tierOf } from './answer.js'
 
 type Kind = 'reasoning' | 'text' | 'refusal'
 
@@ -20,10 +20,10 @@ export class ChatToResponseEvents implements EventTranslation {
   private hasRefusal = false
   private readonly unknownWords: UnknownWords | undefined
 
-  constructor(context: AnswerContext) {
+  constructor(context: ResponseContext) {
     this.writer = new ResponseEventWriter(context.envelope, context.target.memory)
     this.unknownWords = context.target.unknownWords
-    // The writer tells of what it keeps, which is all that was held.
+    // The writer counts what it keeps, which is all that was held.
     this.queue = new AnswerQueue(new ItemSink(this.writer, context), undefined)
   }
 
@@ -49,13 +49,13 @@ export class ChatToResponseEvents implements EventTranslation {
   }
 
   private delta(delta: Members): string {
-    const { refusal, tool_calls: calls } = delta
+    const { refusal } = delta
     let frames = this.queue.said('reasoning', thoughtsIn(delta)) + this.queue.said('text', contentIn(delta))
     if (typeof refusal === 'string') {
       this.hasRefusal ||= refusal !== ''
       frames += this.queue.said('refusal', refusal)
     }
-    if (Array.isArray(calls)) for (const call of calls as unknown[]) frames += this.queue.call(readCall(call))
+    for (const call of callsIn(delta)) frames += this.queue.call(call)
     return frames
   }
 }
@@ -67,7 +67,7 @@ class ItemSink implements AnswerSink<Kind> {
 
   constructor(
     private readonly writer: ResponseEventWriter,
-    private readonly context: AnswerContext,
+    private readonly context: ResponseContext,
   ) {}
 
   said(kind: Kind, text: string): string {
@@ -75,9 +75,9 @@ class ItemSink implements AnswerSink<Kind> {
     return kind === 'refusal' ? this.writer.refusal(text) : this.reasoning(text)
   }
 
-  called({ isCustom, name, index, id = this.context.envelope.callId(index) }: ArrivingCall): string {
+  called({ isCustom, name, id }: ArrivingCall, ordinal: number): string {
     if (name === undefined) throw malformedResponse('The upstream called a tool without a name.')
-    return this.writer.call({ isCustom, name, callId: id })
+    return this.writer.call({ isCustom, name, callId: id ?? this.context.envelope.callId(ordinal) })
   }
 
   input(text: string): string {

@@ -1,7 +1,7 @@
 import type { TranslationTarget } from '../../translator.js'
 import {
   type AssistantTurn,
-  type Call,
+  type CallEntry,
   currentTurns,
   type Entry,
   hasCalls,
@@ -12,20 +12,19 @@ import {
   type Turn,
 } from '../responses/conversation.js'
 import type { FilePart, ImagePart, Part, TextPart } from '../responses/parts.js'
-import type { RequestDraft } from '../responses/request-draft.js'
-import { openReasoning } from './reasoning-seal.js'
-
-type ChatMessage = Record<string, unknown>
+import type { ResponsesDraft } from '../responses/request-draft.js'
+import { type ChatMessage, type ChatPart, textPart, toolMessage, toolParts } from '../to-chat/tool-messages.js'
+import { openedThoughts } from './answer.js'
 
 /** The conversation as chat writes it. */
-export function chatMessages(turns: readonly Turn[], draft: RequestDraft): readonly ChatMessage[] {
+export function chatMessages(turns: readonly Turn[], draft: ResponsesDraft): readonly ChatMessage[] {
   const messages = new ChatMessages(draft, new Set(currentTurns(turns)))
   for (const turn of draft.facts.systemRole === 'none' ? instructionsFirst(turns, draft) : turns) messages.add(turn)
   return messages.all
 }
 
 /** For upstreams that take one message of instructions, before the conversation. */
-function instructionsFirst(turns: readonly Turn[], draft: RequestDraft): readonly Turn[] {
+function instructionsFirst(turns: readonly Turn[], draft: ResponsesDraft): readonly Turn[] {
   const { instructions, rest } = splitInstructions(turns, true, draft)
   const [first] = instructions
   return first === undefined ? rest : [{ ...first, parts: instructions.flatMap(({ parts }) => parts) }, ...rest]
@@ -36,7 +35,7 @@ class ChatMessages {
 
   /** `current`: the turns since a user spoke last. */
   constructor(
-    private readonly draft: RequestDraft,
+    private readonly draft: ResponsesDraft,
     private readonly current: ReadonlySet<Turn>,
   ) {}
 
@@ -74,7 +73,7 @@ class ChatMessages {
     this.pushAssistant(message, this.current.has(turn) && hasCalls(turn) ? this.thoughts(turn.entries) : {})
   }
 
-  private pushAssistant({ path, parts, calls }: AssistantMessage, thoughts: ChatMessage = {}): void {
+  private pushAssistant({ path, parts, calls }: AssistantMessage, thoughts: object = {}): void {
     const place = `messages.${this.all.length}`
     calls.forEach((call, index) => {
       this.draft.paths.set(`${place}.tool_calls.${index}`, call.path)
@@ -85,7 +84,7 @@ class ChatMessages {
   }
 
   /** Upstreams that show what they think want it back while they call tools. */
-  private thoughts(entries: readonly Entry[]): ChatMessage {
+  private thoughts(entries: readonly Entry[]): object {
     const { reasoningField } = this.draft.facts
     if (reasoningField === undefined) return {}
     const text = entries
@@ -97,24 +96,17 @@ class ChatMessages {
 
   /** All results of a turn, then what in them a tool message cannot hold. */
   private addResults(results: readonly Result[]): void {
-    const shown: object[] = []
-    for (const result of results) {
-      const message = this.toolMessage(result, shown)
-      this.push(message, result.path)
+    const all: ChatPart[] = []
+    for (const { path, callId, parts } of results) {
+      const { texts, attachments } = toolParts(
+        callId,
+        parts.map((part) => this.part(part)),
+      )
+      if (attachments.length > 0) this.draft.verdicts.approximate(`${path}.output`)
+      this.push(toolMessage(callId, texts), path)
+      all.push(...attachments)
     }
-    if (shown.length > 0) this.push({ role: 'user', content: shown }, results[0]?.path ?? 'input')
-  }
-
-  private toolMessage({ path, callId, parts }: Result, shown: object[]): ChatMessage {
-    let count = 0
-    const texts = parts.map((part) => {
-      if (part.kind === 'text' || part.kind === 'refusal') return part.text
-      const title = `${part.kind === 'image' ? 'picture' : 'file'} ${++count}`
-      shown.push({ type: 'text', text: `The ${title} of the result of ${callId}:` }, this.part(part))
-      return `[${title} of this result follows]`
-    })
-    if (texts.length > 1 || count > 0) this.draft.verdicts.approximate(`${path}.output`)
-    return { role: 'tool', tool_call_id: callId, content: texts.join('\n') }
+    if (all.length > 0) this.push({ role: 'user', content: all }, results[0]?.path ?? 'input')
   }
 
   /** A string where that is enough: there are upstreams that take nothing else. */
@@ -128,11 +120,11 @@ class ChatMessages {
     })
   }
 
-  private part(part: Part): object {
+  private part(part: Part): ChatPart {
     const mark = this.isMarked(part) ? { prompt_cache_breakpoint: { mode: 'explicit' } } : {}
     if (part.kind === 'image') return { type: 'image_url', image_url: this.imageUrl(part), ...mark }
     if (part.kind === 'file') return { type: 'file', file: this.file(part), ...mark }
-    return { type: 'text', text: part.text, ...mark }
+    return { ...textPart(part.text), ...mark }
   }
 
   private isMarked(part: Part): boolean {
@@ -156,7 +148,7 @@ class ChatMessages {
 interface AssistantMessage {
   readonly path: string
   readonly parts: TextPart[]
-  readonly calls: Call[]
+  readonly calls: CallEntry[]
 }
 
 const textsOf = (entry: Extract<Entry, { kind: 'said' }>): readonly TextPart[] =>
@@ -168,10 +160,10 @@ function assistantContent(parts: readonly TextPart[]): unknown {
   return parts.map(({ kind, text }) => (kind === 'refusal' ? { type: kind, refusal: text } : { type: kind, text }))
 }
 
-const toolCall = ({ isCustom, id, name, text }: Call): object =>
+const toolCall = ({ isCustom, id, name, text }: CallEntry): object =>
   isCustom
     ? { id, type: 'custom', custom: { name, input: text } }
     : { id, type: 'function', function: { name, arguments: text } }
 
 const reasoningText = ({ sealed, text }: Reasoning, { seals }: TranslationTarget): string =>
-  (sealed === undefined ? undefined : openReasoning(seals, sealed)) ?? text
+  (sealed === undefined ? undefined : openedThoughts(sealed, seals)) ?? text

@@ -1,10 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
-import {
-  ResponsesTranslation,
-  sealed,
-  thrownBy,
-  type TranslationSetting,
-} from '../../../../test/support/responses-translation.js'
+import { ResponsesTranslation } from '../../../../test/support/responses-translation.js'
+import { sealed, thrownBy, type TranslationSetting } from '../../../../test/support/translation.js'
 import type { ChatFields } from '../../openai-wire.js'
 import { responsesOverChat } from './responses-over-chat.js'
 
@@ -15,6 +11,7 @@ const HELLO = { model: 'asked', input: 'Hello' }
 const messagesOf = (input: unknown, setting?: TranslationSetting): unknown =>
   translate({ input }, setting).sent['messages']
 const user = (content: unknown): object => ({ role: 'user', content })
+const text = (words: string): object => ({ type: 'text', text: words })
 
 const WEATHER = { type: 'function', name: 'weather', parameters: { type: 'object', properties: {} } }
 const CALL = { type: 'function_call', id: 'fc_1', call_id: 'call_1', name: 'weather', arguments: '{"a":1.0}' }
@@ -52,6 +49,7 @@ describe('A request for a response at a chat upstream', () => {
     [{ reasoning: { effort: 'xhigh' } }, { reasoning_effort: 'xhigh' }],
     [{ reasoning: { effort: null, summary: null, mode: 'standard', context: 'auto' } }, {}],
     [{ text: { format: { type: 'text' } } }, {}],
+    [{ text: { verbosity: 'low' } }, { verbosity: 'low' }],
     [{ text: { format: { type: 'json_object' } } }, { response_format: { type: 'json_object' } }],
     [
       {
@@ -92,7 +90,6 @@ describe('A request for a response at a chat upstream', () => {
   it('drops what would only help, and a strict caller is refused', () => {
     const cases: readonly [object, string][] = [
       [{ store: true }, 'store'],
-      [{ text: { verbosity: 'low' } }, 'text.verbosity'],
       [{ reasoning: { summary: 'auto' } }, 'reasoning.summary'],
       [{ reasoning: { generate_summary: 'auto' } }, 'reasoning.generate_summary'],
       [{ reasoning: { context: 'all_turns' } }, 'reasoning.context'],
@@ -136,78 +133,14 @@ describe('A request for a response at a chat upstream', () => {
     expect(details).toEqual({ code: 'unsupported_value', param: path })
   })
 
-  it.each<[object, string, TranslationSetting['facts']]>([
-    [{ background: true }, 'background', {}],
-    [{ context_management: [{ type: 'compaction' }] }, 'context_management', {}],
-    [{ conversation: 'conv_1' }, 'conversation', {}],
-    [{ moderation: { model: 'm' } }, 'moderation', {}],
-    [{ previous_response_id: 'resp_1' }, 'previous_response_id', {}],
-    [{ prompt: { id: 'p' } }, 'prompt', {}],
-    [{ truncation: 'auto' }, 'truncation', {}],
-    [{ top_logprobs: 2 }, 'top_logprobs', {}],
-    [{ include: ['message.output_text.logprobs'] }, 'include[0]', {}],
-    [{ reasoning: { mode: 'pro' } }, 'reasoning.mode', {}],
-    [{ text: { format: { type: 'grammar' } } }, 'text.format.type', {}],
-    [{ tools: [{ type: 'web_search' }] }, 'tools[0].type', {}],
-    [{ tools: [WEATHER, { type: 'namespace', name: 'n', tools: [] }] }, 'tools[1].type', {}],
-    [{ tools: [{ ...WEATHER, defer_loading: true }] }, 'tools[0].defer_loading', {}],
-    [{ tools: [{ ...WEATHER, allowed_callers: ['programmatic'] }] }, 'tools[0].allowed_callers', {}],
-    [{ tools: [{ type: 'custom', name: 'c', format: { type: 'other' } }] }, 'tools[0].format.type', {}],
-    [{ tool_choice: { type: 'web_search_preview' } }, 'tool_choice.type', {}],
-    [{ tool_choice: 'any' }, 'tool_choice', {}],
-    [{ tool_choice: { type: 'allowed_tools', mode: 'all', tools: [] } }, 'tool_choice.mode', {}],
-    [
-      { tool_choice: { type: 'allowed_tools', mode: 'auto', tools: [{ type: 'mcp' }] } },
-      'tool_choice.tools[0].type',
-      {},
-    ],
-    [{ input: [{ type: 'item_reference', id: 'msg_1' }] }, 'input[0]', {}],
-    [{ input: [{ id: 'msg_1' }] }, 'input[0]', {}],
-    [{ input: [{ type: 'web_search_call', id: 'ws_1' }] }, 'input[0].type', {}],
-    [{ input: [{ role: 'tool', content: 'a' }] }, 'input[0].role', {}],
-    [{ input: [user([{ type: 'text', text: 'a' }])] }, 'input[0].content[0].type', {}],
-    [{ input: [user([{ type: 'input_audio' }])] }, 'input[0].content[0].type', {}],
-    [{ input: [{ role: 'system', content: [PICTURE] }] }, 'input[0].content[0].type', {}],
-    [{ input: [{ role: 'assistant', content: [PICTURE] }] }, 'input[0].content[0].type', {}],
-    [{ input: [user([{ type: 'input_image', file_id: 'file_1' }])] }, 'input[0].content[0].file_id', {}],
-    [{ input: [user([{ type: 'input_file', file_id: 'file_1' }])] }, 'input[0].content[0].file_id', {}],
-    [{ input: [user([{ type: 'input_file', file_url: 'https://a.test/a' }])] }, 'input[0].content[0].file_url', {}],
-    [{ input: [user([PICTURE])] }, 'input[0].content[0].type', { vision: false }],
-    [{ input: [user([FILE])] }, 'input[0].content[0].type', { files: false }],
-    [{ input: [CALL] }, 'input[0].call_id', {}],
-    [{ input: [OUTPUT] }, 'input[0].call_id', {}],
-    [{ input: [OUTPUT, CALL] }, 'input[0].call_id', {}],
-    [{ input: [CALL, OUTPUT, OUTPUT] }, 'input[2].call_id', {}],
-    [{ input: [{ ...CALL, caller: { type: 'program', caller_id: 'a' } }, OUTPUT] }, 'input[0].caller', {}],
-    [{ input: [{ ...CALL, namespace: 'a' }, OUTPUT] }, 'input[0].namespace', {}],
-  ])('refuses %j, naming %s and a way out', (fields, path, facts) => {
-    const { kind, message, details } = thrownBy(() => translate({ ...HELLO, ...fields }, { facts: { ...facts } }))
-    expect([kind, details]).toEqual(['invalid_request', { code: 'unsupported_value', param: path }])
+  it('is refused for a file of the web, naming it and a way out', () => {
+    const input = [user([{ type: 'input_file', file_url: 'https://a.test/a' }])]
+    const { kind, message, details } = thrownBy(() => translate({ input }))
+    expect([kind, details]).toEqual([
+      'invalid_request',
+      { code: 'unsupported_value', param: 'input[0].content[0].file_url' },
+    ])
     expect(message).toMatch(/translates not at all\. \S.*\.$/)
-  })
-
-  it.each<[object, string, string]>([
-    [{ input: null }, 'input', 'missing_required_parameter'],
-    [{ input: [1] }, 'input[0]', 'invalid_type'],
-    [{ input: [{}] }, 'input[0].type', 'missing_required_parameter'],
-    [{ input: [{ role: 'user' }] }, 'input[0].content', 'missing_required_parameter'],
-    [{ input: [user(1)] }, 'input[0].content', 'invalid_type'],
-    [{ input: [user([1])] }, 'input[0].content[0]', 'invalid_type'],
-    [{ input: [user([{ type: 'input_text' }])] }, 'input[0].content[0].text', 'missing_required_parameter'],
-    [{ input: [user([{ type: 'input_image' }])] }, 'input[0].content[0].image_url', 'missing_required_parameter'],
-    [{ input: [user([{ type: 'input_file' }])] }, 'input[0].content[0].file_data', 'missing_required_parameter'],
-    [{ input: [{ ...CALL, arguments: {} }, OUTPUT] }, 'input[0].arguments', 'invalid_type'],
-    [{ input: [CALL, { ...OUTPUT, output: null }] }, 'input[1].output', 'missing_required_parameter'],
-    [{ tools: [{ type: 'function' }] }, 'tools[0].name', 'missing_required_parameter'],
-    [{ tools: [{ ...WEATHER, parameters: [] }] }, 'tools[0].parameters', 'invalid_type'],
-    [{ text: { format: 1 } }, 'text.format', 'invalid_type'],
-    [{ text: { format: { type: 'json_schema', name: 'a' } } }, 'text.format.schema', 'missing_required_parameter'],
-    [{ tool_choice: { type: 'function' } }, 'tool_choice.name', 'missing_required_parameter'],
-    [{ include: 1 }, 'include', 'invalid_type'],
-    [{ reasoning: { effort: 1 } }, 'reasoning.effort', 'invalid_type'],
-  ])('says of %j what is wrong with %s', (fields, path, code) => {
-    const { kind, details } = thrownBy(() => translate({ ...HELLO, ...fields }))
-    expect([kind, details]).toEqual(['invalid_request', { code, param: path }])
   })
 })
 
@@ -277,6 +210,13 @@ describe('Its conversation', () => {
     ])
   })
 
+  it('has a call that some clients give an output of its own, which says nothing', () => {
+    const input = [{ ...CALL, output: null }, OUTPUT]
+    expect(messagesOf(input)).toEqual(messagesOf([CALL, OUTPUT]))
+    const { sent, verdicts } = translate({ input: [{ ...CALL, output: 'hot' }, OUTPUT] })
+    expect([sent['messages'], verdicts.dropped]).toEqual([messagesOf([CALL, OUTPUT]), 'input[0].output'])
+  })
+
   it('keeps turns with equal ids of calls apart', () => {
     expect(messagesOf([CALL, OUTPUT, CALL, { ...OUTPUT, output: 'cold' }])).toEqual([
       { role: 'assistant', content: null, tool_calls: [TOOL_CALL] },
@@ -319,15 +259,30 @@ describe('Its conversation', () => {
       {
         role: 'tool',
         tool_call_id: 'call_1',
-        content: 'seen\n[picture 1 of this result follows]\n[file 2 of this result follows]',
+        content: [text('seen'), text('picture 1 of this result follows'), text('file 1 of this result follows')],
       },
       { role: 'tool', tool_call_id: 'call_2', content: 'warm' },
       user([
-        { type: 'text', text: 'The picture 1 of the result of call_1:' },
+        text('picture 1 of the result of call_1:'),
         { type: 'image_url', image_url: { url: PICTURE.image_url, detail: 'auto' } },
-        { type: 'text', text: 'The file 2 of the result of call_1:' },
+        text('file 1 of the result of call_1:'),
         { type: 'file', file: { filename: 'a.pdf', file_data: FILE.file_data } },
       ]),
+    ])
+  })
+
+  it('has several texts of a result as they are, with their marks, and loses nothing by it', () => {
+    const marked = { type: 'input_text', text: 'b', prompt_cache_breakpoint: { mode: 'explicit' } }
+    const input = [CALL, { ...OUTPUT, output: [{ type: 'input_text', text: 'a' }, marked] }]
+    const { sent, verdicts } = translate({ input })
+    const result = { role: 'tool', tool_call_id: 'call_1', content: [text('a'), text('b')] }
+    expect([sent['messages'], verdicts.approximated]).toEqual([
+      [{ role: 'assistant', content: null, tool_calls: [TOOL_CALL] }, result],
+      undefined,
+    ])
+    expect(messagesOf(input, { facts: { promptCacheBreakpoints: true } })).toMatchObject([
+      { role: 'assistant' },
+      { content: [text('a'), { ...text('b'), prompt_cache_breakpoint: { mode: 'explicit' } }] },
     ])
   })
 

@@ -1,6 +1,6 @@
 import type { ChatFields } from '../../openai-wire.js'
 import type { JsonBody } from '../../../core/json-body.js'
-import { dropUnknown, type Members, objectAt, textAt } from '../members.js'
+import { dropUnknown, isAbsent, type Members, objectAt, textAt } from '../members.js'
 import { readConversation } from '../responses/conversation.js'
 import {
   COMMON_FIELDS,
@@ -9,13 +9,13 @@ import {
   type FieldTable,
   passed,
   readReasoningAsked,
-  type RequestDraft,
+  type ResponsesDraft,
 } from '../responses/request-draft.js'
 import { readToolChoice, readTools } from '../responses/tools.js'
 import type { NamedTool, Tool, ToolChoice } from '../tools.js'
 import { chatMessages } from './messages.js'
 
-type Handler = FieldHandler<RequestDraft>
+type Handler = FieldHandler<ResponsesDraft>
 
 const reasoning: Handler = (value, draft) => {
   const { effort, summaryPath } = readReasoningAsked(value, draft)
@@ -30,13 +30,14 @@ const FORMAT = new Set(['type', 'name', 'description', 'schema', 'strict'])
 
 const text: Handler = (value, draft) => {
   for (const [name, member] of Object.entries(objectAt(value, 'text'))) {
-    if (member == null) continue
+    if (isAbsent(member)) continue
     if (name === 'format') setFormat(objectAt(member, 'text.format'), draft)
+    else if (name === 'verbosity') draft.set('verbosity', member, 'text.verbosity')
     else draft.verdicts.drop(`text.${name}`)
   }
 }
 
-function setFormat(format: Members, draft: RequestDraft): void {
+function setFormat(format: Members, draft: ResponsesDraft): void {
   const { type, name, description, strict, schema } = format
   dropUnknown(format, FORMAT, 'text.format', draft.verdicts)
   if (type === 'text') return
@@ -81,8 +82,8 @@ function chatTool(tool: Tool): object {
   return { type: kind, custom: { name, description, format } }
 }
 
-/** Chat upstreams refuse choices between tools that are not there; there, these say nothing. */
-const isWithoutTools = ({ body }: RequestDraft): boolean => (body.fields.tools ?? []).length === 0
+/** Chat upstreams refuse `tool_choice` and `parallel_tool_calls` without tools; none and auto mean nothing then. */
+const isWithoutTools = ({ body }: ResponsesDraft): boolean => (body.fields.tools ?? []).length === 0
 
 const toolChoice: Handler = (value, draft) => {
   const choice = readToolChoice(value, draft.verdicts)
@@ -100,7 +101,7 @@ function chatToolChoice(choice: ToolChoice): unknown {
 const chosen = ({ kind, name }: NamedTool): object => ({ type: kind, [kind]: { name } })
 
 /** What becomes of each field; complete, as a test compares it with the types of the vendor's client. */
-export const FIELDS: FieldTable<RequestDraft> = {
+export const FIELDS: FieldTable<ResponsesDraft> = {
   ...COMMON_FIELDS,
   max_output_tokens: (value, draft, name) => {
     draft.set(draft.facts.maxTokensField, value, name)
@@ -132,7 +133,7 @@ export const FIELDS: FieldTable<RequestDraft> = {
 }
 
 /** The request as a chat completion. Throws `invalid_request` for what has no meaning there. */
-export function chatRequest(draft: RequestDraft): JsonBody<ChatFields> {
+export function chatRequest(draft: ResponsesDraft): JsonBody<ChatFields> {
   const { input, instructions } = draft.body.fields
   draft.paths.set('messages', 'input')
   draft.paths.set('model', 'model')

@@ -1,12 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
-import {
-  ResponsesTranslation,
-  sealed,
-  thrownBy,
-  type TranslationSetting,
-} from '../../../../test/support/responses-translation.js'
+import { ResponsesTranslation } from '../../../../test/support/responses-translation.js'
+import { sealed, thrownBy, type TranslationSetting } from '../../../../test/support/translation.js'
 import { GatewayError } from '../../../core/errors.js'
-import type { MessagesFields } from '../../messages-wire.js'
+import type { MessagesFields } from '../../anthropic-messages.js'
 import { responsesOverMessages } from './responses-over-messages.js'
 
 const translate = (request: object = {}, setting?: TranslationSetting): ResponsesTranslation<MessagesFields> =>
@@ -49,60 +45,6 @@ const use = (id: string, input: unknown = {}, name = 'weather'): object => ({
 const PATCH = { type: 'custom', name: 'patch' }
 
 describe('The answer of a messages upstream as a response', () => {
-  it('has every member of the type, says back what was asked, and counts inclusively', () => {
-    const response = translate({
-      instructions: 'Be short.',
-      metadata: { a: 'b' },
-      reasoning: { effort: 'low', summary: 'auto' },
-    }).answer(message([text('Hello!')]))
-    expect(response).toEqual({
-      id: expect.stringMatching(/^resp_[\da-f]{52}$/),
-      object: 'response',
-      created_at: expect.any(Number),
-      status: 'completed',
-      background: false,
-      completed_at: expect.any(Number),
-      error: null,
-      incomplete_details: null,
-      instructions: 'Be short.',
-      max_output_tokens: 100,
-      metadata: { a: 'b' },
-      model: 'asked',
-      output: [
-        {
-          id: expect.stringMatching(/^msg_[\da-f]{52}$/),
-          type: 'message',
-          status: 'completed',
-          role: 'assistant',
-          content: [{ type: 'output_text', annotations: [], logprobs: [], text: 'Hello!' }],
-        },
-      ],
-      parallel_tool_calls: true,
-      previous_response_id: null,
-      prompt_cache_key: null,
-      prompt_cache_retention: null,
-      reasoning: { effort: 'low', summary: 'auto' },
-      safety_identifier: null,
-      service_tier: 'default',
-      store: false,
-      temperature: 1,
-      text: { format: { type: 'text' }, verbosity: 'medium' },
-      tool_choice: 'auto',
-      tools: [],
-      top_logprobs: 0,
-      top_p: 1,
-      truncation: 'disabled',
-      usage: {
-        input_tokens: 20,
-        input_tokens_details: { cached_tokens: 5, cache_write_tokens: 2 },
-        output_tokens: 10,
-        output_tokens_details: { reasoning_tokens: 4 },
-        total_tokens: 30,
-      },
-      user: null,
-    })
-  })
-
   it.each<[string, string, string | undefined]>([
     ['end_turn', 'completed', undefined],
     ['stop_sequence', 'completed', undefined],

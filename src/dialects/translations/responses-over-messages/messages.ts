@@ -1,13 +1,13 @@
 import {
   type AssistantTurn,
-  type Call,
+  type CallEntry,
   hasCalls,
   type Reasoning,
   type Result,
   splitInstructions,
   type Turn,
 } from '../responses/conversation.js'
-import type { RequestDraft } from '../responses/request-draft.js'
+import type { ResponsesDraft } from '../responses/request-draft.js'
 import { CallIds, inputOfArguments } from '../tool-forms.js'
 import { type Block, blocksAt, type PlacedBlock, placeholderAt } from '../to-messages/blocks.js'
 import { recalledThoughts, withThoughts } from '../to-messages/remembered-thoughts.js'
@@ -33,7 +33,7 @@ export class MessagesConversation {
 
   constructor(
     turns: readonly Turn[],
-    private readonly draft: RequestDraft,
+    private readonly draft: ResponsesDraft,
   ) {
     this.maker = new BlockMaker(draft.verdicts)
     const isTakenLater = draft.facts.systemRole === 'system'
@@ -120,7 +120,7 @@ export class MessagesConversation {
     )
   }
 
-  private callBlock({ path, id, name, text, isCustom }: Call): PlacedBlock {
+  private callBlock({ path, id, name, text, isCustom }: CallEntry): PlacedBlock {
     const input = isCustom
       ? { input: text }
       : inputOfArguments(text, () => {

@@ -1,11 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
-import {
-  ResponsesTranslation,
-  sealed,
-  thrownBy,
-  type TranslationSetting,
-} from '../../../../test/support/responses-translation.js'
-import type { MessagesFields } from '../../messages-wire.js'
+import { ResponsesTranslation } from '../../../../test/support/responses-translation.js'
+import { sealed, thrownBy, type TranslationSetting } from '../../../../test/support/translation.js'
+import type { MessagesFields } from '../../anthropic-messages.js'
 import { responsesOverMessages } from './responses-over-messages.js'
 
 const HELLO = { model: 'asked', input: 'Hello', max_output_tokens: 20_000 }
@@ -155,32 +151,14 @@ describe('A request for a response at a messages upstream', () => {
   })
 
   it.each<[object, string, TranslationSetting['facts']]>([
-    [{ background: true }, 'background', {}],
-    [{ context_management: [{ type: 'compaction' }] }, 'context_management', {}],
-    [{ conversation: 'conv_1' }, 'conversation', {}],
-    [{ moderation: { model: 'm' } }, 'moderation', {}],
-    [{ previous_response_id: 'resp_1' }, 'previous_response_id', {}],
-    [{ prompt: { id: 'p' } }, 'prompt', {}],
-    [{ truncation: 'auto' }, 'truncation', {}],
-    [{ top_logprobs: 2 }, 'top_logprobs', {}],
     [{ temperature: 1.5 }, 'temperature', {}],
     [{ service_tier: 'flex' }, 'service_tier', {}],
-    [{ include: ['message.output_text.logprobs'] }, 'include[0]', {}],
-    [{ reasoning: { mode: 'pro' } }, 'reasoning.mode', {}],
     [{ reasoning: { effort: 'huge' } }, 'reasoning.effort', {}],
     [{ text: { format: { type: 'json_object' } } }, 'text.format.type', {}],
-    [{ tools: [{ type: 'web_search' }] }, 'tools[0].type', {}],
-    [{ tools: [{ ...WEATHER, defer_loading: true }] }, 'tools[0].defer_loading', {}],
     [{ tools: [{ ...PATCH, format: { type: 'grammar', syntax: 'lark', definition: 'a' } }] }, 'tools[0].format', {}],
-    [{ tool_choice: { type: 'mcp', server_label: 'a' } }, 'tool_choice.type', {}],
     [{ tools: [WEATHER], tool_choice: 'required' }, 'tool_choice', { forcedToolChoice: false }],
-    [{ input: [{ id: 'msg_1' }] }, 'input[0]', {}],
-    [{ input: [{ type: 'computer_call' }] }, 'input[0].type', {}],
-    [{ input: [user([{ type: 'input_audio' }])] }, 'input[0].content[0].type', {}],
     [{ input: [user([{ ...PICTURE, image_url: 'data:image/bmp;base64,AAAA' }])] }, 'input[0].content[0].image_url', {}],
     [{ input: [user([{ ...PICTURE, image_url: 'ftp://a.test/a' }])] }, 'input[0].content[0].image_url', {}],
-    [{ input: [user([{ type: 'input_image', file_id: 'file_1' }])] }, 'input[0].content[0].file_id', {}],
-    [{ input: [user([{ type: 'input_file', file_id: 'file_1' }])] }, 'input[0].content[0].file_id', {}],
     [{ input: [user([{ ...FILE, file_data: 'AAAA' }])] }, 'input[0].content[0].file_data', {}],
     [
       { input: [user([{ ...FILE, file_data: 'data:application/zip;base64,AAAA' }])] },
@@ -188,10 +166,6 @@ describe('A request for a response at a messages upstream', () => {
       {},
     ],
     [{ input: [user([{ ...FILE, file_data: 'data:text/plain;base64,/w==' }])] }, 'input[0].content[0].file_data', {}],
-    [{ input: [user([PICTURE])] }, 'input[0].content[0].type', { vision: false }],
-    [{ input: [user([FILE])] }, 'input[0].content[0].type', { files: false }],
-    [{ input: [CALL] }, 'input[0].call_id', {}],
-    [{ input: [OUTPUT] }, 'input[0].call_id', {}],
   ])('refuses %j, naming %s and a way out', (fields, path, facts) => {
     const { kind, message, details } = thrownBy(() => translate(fields, { facts: { ...facts } }))
     expect([kind, details]).toEqual(['invalid_request', { code: 'unsupported_value', param: path }])

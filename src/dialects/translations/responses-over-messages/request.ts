@@ -1,5 +1,5 @@
 import type { JsonBody } from '../../../core/json-body.js'
-import type { MessagesFields } from '../../messages-wire.js'
+import type { MessagesFields } from '../../anthropic-messages.js'
 import { dropUnknown, isAbsent, type Members, objectAt, textAt } from '../members.js'
 import { readConversation } from '../responses/conversation.js'
 import {

@@ -1,5 +1,6 @@
+import { quoted } from '../../../core/errors.js'
 import { isRecord } from '../../../core/validation-rules.js'
-import { dropUnknown, listAt, type Members, missingAt, objectAt, optionalTextAt, textAt } from '../members.js'
+import { dropUnknown, isAbsent, listAt, type Members, missingAt, objectAt, optionalTextAt, textAt } from '../members.js'
 import { type Part, type PartReading, readParts } from './parts.js'
 
 /** Instructions before or within a conversation. */
@@ -9,7 +10,7 @@ export interface InstructionsTurn {
   readonly parts: readonly Part[]
 }
 
-export interface UserTurn {
+interface UserTurn {
   readonly kind: 'user'
   readonly path: string
   readonly parts: readonly Part[]
@@ -22,7 +23,7 @@ export interface AssistantTurn {
 }
 
 /** What came back for the calls of the turn before, in their order and all of it. */
-export interface ResultsTurn {
+interface ResultsTurn {
   readonly kind: 'results'
   readonly results: readonly Result[]
 }
@@ -35,7 +36,7 @@ export interface Said {
   readonly parts: readonly Part[]
 }
 
-export interface Call {
+export interface CallEntry {
   readonly kind: 'call'
   readonly path: string
   readonly isCustom: boolean
@@ -53,7 +54,7 @@ export interface Reasoning {
   readonly text: string
 }
 
-export type Entry = Said | Call | Reasoning
+export type Entry = Said | CallEntry | Reasoning
 
 export interface Result {
   readonly path: string
@@ -78,7 +79,8 @@ const ITEMS: ReadonlyMap<string, ReadonlySet<string>> = new Map([
 /** Types of items that are translated. */
 export const ITEM_TYPES: readonly string[] = [...ITEMS.keys()]
 
-const SEND_ITEMS = 'It is kept by an upstream that is asked in another dialect here: send the items themselves.'
+/** What to do about items that are referred to. */
+export const SEND_ITEMS = 'It is kept by an upstream that is asked in another dialect here: send the items themselves.'
 
 /** What the items of an input depend on. */
 interface ItemReading extends PartReading {
@@ -94,14 +96,14 @@ type Item = Entry | InstructionsTurn | UserTurn | (Result & { readonly kind: 're
  */
 export function readConversation(instructions: unknown, input: unknown, reading: ItemReading): readonly Turn[] {
   const turns = new Turns(reading)
-  if (instructions != null) {
+  if (!isAbsent(instructions)) {
     turns.add({
       kind: 'instructions',
       path: 'instructions',
       parts: readParts(instructions, 'instructions', 'instructions', reading),
     })
   }
-  if (input == null) throw missingAt('input')
+  if (isAbsent(input)) throw missingAt('input')
   if (typeof input === 'string') {
     turns.add({ kind: 'user', path: 'input', parts: readParts(input, 'input', 'user', reading) })
     return turns.all([])
@@ -120,16 +122,14 @@ function readItem(value: unknown, path: string, reading: PartReading): Item {
   dropUnknown(item, known, path, reading.verdicts)
   if (type === 'message') return readMessage(item, path, reading)
   if (type === 'reasoning') return readReasoning(item, path)
-  judgeCaller(item, path, reading)
-  return item['output'] === undefined && !type.endsWith('_output')
-    ? readCall(item, type === 'custom_tool_call', path)
-    : readResult(item, path, reading)
+  refuseOtherCallers(item, path, reading)
+  return type.endsWith('_output') ? readResult(item, path, reading) : readCall(item, type === 'custom_tool_call', path)
 }
 
 /** Clients leave it out where the role or the id says it. */
 function typeOf({ type, role, id }: Members, path: string): string {
-  if (type != null) return textAt(type, `${path}.type`)
-  if (role != null) return 'message'
+  if (!isAbsent(type)) return textAt(type, `${path}.type`)
+  if (!isAbsent(role)) return 'message'
   if (typeof id === 'string') return 'item_reference'
   throw missingAt(`${path}.type`)
 }
@@ -138,7 +138,7 @@ function readMessage(item: Members, path: string, reading: PartReading): Item {
   const role = textAt(item['role'], `${path}.role`)
   const content = (speaker: 'user' | 'assistant' | 'instructions'): readonly Part[] =>
     readParts(item['content'], `${path}.content`, speaker, reading)
-  if (item['phase'] != null) reading.verdicts.drop(`${path}.phase`)
+  if (!isAbsent(item['phase'])) reading.verdicts.drop(`${path}.phase`)
   if (role === 'assistant') return { kind: 'said', path, parts: content('assistant') }
   if (role === 'user') return { kind: 'user', path, parts: content('user') }
   if (role === 'system' || role === 'developer') return { kind: 'instructions', path, parts: content('instructions') }
@@ -146,14 +146,14 @@ function readMessage(item: Members, path: string, reading: PartReading): Item {
 }
 
 /** Calls from within a program that the upstream runs belong to tools that are not served. */
-function judgeCaller({ caller, namespace }: Members, path: string, { verdicts }: PartReading): void {
+function refuseOtherCallers({ caller, namespace }: Members, path: string, { verdicts }: PartReading): void {
   if (isRecord(caller) && caller['type'] !== 'direct') {
     verdicts.refuse(`${path}.caller`, 'Only calls by the model itself are served.')
   }
-  if (namespace != null) verdicts.refuse(`${path}.namespace`, 'Send calls of functions without a namespace.')
+  if (!isAbsent(namespace)) verdicts.refuse(`${path}.namespace`, 'Send calls of functions without a namespace.')
 }
 
-function readCall(item: Members, isCustom: boolean, path: string): Call {
+function readCall(item: Members, isCustom: boolean, path: string): CallEntry {
   const key = isCustom ? 'input' : 'arguments'
   return {
     kind: 'call',
@@ -232,17 +232,14 @@ class Turns {
     this.turns.push({ kind: 'results', results })
   }
 
-  private take({ path, id }: Call): Result {
+  private take({ path, id }: CallEntry): Result {
     const result = this.results.get(id)?.pop() ?? this.refuse(path, id, 'output')
     this.taken.add(result)
     return result
   }
 
   private refuse(path: string, callId: string, missingItem: 'call' | 'output'): never {
-    return this.reading.verdicts.refuse(
-      `${path}.call_id`,
-      `Send the ${missingItem} of ${JSON.stringify(callId.slice(0, 64))} as well.`,
-    )
+    return this.reading.verdicts.refuse(`${path}.call_id`, `Send the ${missingItem} of ${quoted(callId)} as well.`)
   }
 }
 

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import type { JsonBody } from '../../../core/json-body.js'
 import { jsonTextOf, JsonTexts } from '../../../core/json-text.js'
+import { nowSeconds } from '../../../core/time.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import type { ResponsesFields } from '../../openai-responses.js'
 import type { KeptTurn } from '../../translator.js'
-import type { Members } from '../members.js'
+import { isAbsent, type Members, recordOr } from '../members.js'
 import type { AnswerEnd } from '../stop-reasons.js'
 import { responseUsage, type TokenFigures } from '../usage.js'
 
@@ -24,7 +25,7 @@ export interface ResponseState {
   readonly serviceTier?: string | undefined
 }
 
-/** How the end of an answer is told. */
+/** The status of a response by the end of its answer. */
 export const END_STATES: Readonly<Record<AnswerEnd, Pick<ResponseState, 'status' | 'incompleteReason'>>> = {
   ended: { status: 'completed' },
   called: { status: 'completed' },
@@ -75,12 +76,10 @@ export class ResponseEnvelope {
   }
 }
 
-const nowSeconds = (): number => Math.floor(Date.now() / 1000)
-
 /** `auto` is what the project is set to; a response says what was used. */
 function askedTier(fields: object): unknown {
   const tier = 'service_tier' in fields ? fields.service_tier : null
-  return tier == null || tier === 'auto' ? 'default' : tier
+  return isAbsent(tier) || tier === 'auto' ? 'default' : tier
 }
 
 /** What was asked, with the defaults of what was left out; schemas as they were spelled. */
@@ -115,8 +114,6 @@ function saidBack({ fields, bytes }: JsonBody<ResponsesFields>, kept: KeptTurn |
   }
 }
 
-const recordOr = (value: unknown): Members => (isRecord(value) ? value : {})
-
 function textSaidBack({ format, verbosity }: Members, texts: JsonTexts): object {
   if (!isRecord(format)) return { format: { type: 'text' }, verbosity: verbosity ?? 'medium' }
   const schema = texts.at('text', 'format', 'schema')?.text
@@ -129,7 +126,7 @@ function toolsSaidBack(tools: ResponsesFields['tools'], texts: JsonTexts): reado
   return (tools ?? []).map((value, index) => {
     const tool = recordOr(value)
     if (tool['type'] === 'custom') return { description: null, format: { type: 'text' }, ...tool }
-    const parameters = tool['parameters'] == null ? null : texts.at('tools', index, 'parameters')?.text
+    const parameters = isAbsent(tool['parameters']) ? null : texts.at('tools', index, 'parameters')?.text
     return { ...tool, description: tool['description'] ?? null, parameters, strict: tool['strict'] ?? true }
   })
 }

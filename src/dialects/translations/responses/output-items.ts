@@ -2,12 +2,12 @@
 
 export type ItemStatus = 'in_progress' | 'completed' | 'incomplete'
 
-export interface OutputText {
+interface OutputText {
   readonly type: 'output_text'
   readonly text: string
 }
 
-export interface OutputRefusal {
+interface OutputRefusal {
   readonly type: 'refusal'
   readonly refusal: string
 }

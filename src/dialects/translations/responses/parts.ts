@@ -1,6 +1,6 @@
 import type { ModelFacts } from '../../model-facts.js'
 import type { Verdicts } from '../../verdicts.js'
-import { dropUnknown, listAt, type Members, missingAt, objectAt, optionalTextAt, textAt } from '../members.js'
+import { dropUnknown, isAbsent, listAt, type Members, missingAt, objectAt, optionalTextAt, textAt } from '../members.js'
 
 interface PartPlace {
   /** As the caller writes it. */
@@ -63,7 +63,7 @@ const READERS: Readonly<Record<string, PartReader>> = {
   input_image: ({ image_url: url, file_id: id, detail }, place, { facts, verdicts }) => {
     const { path } = place
     if (!facts.vision) verdicts.refuse(`${path}.type`, 'The model sees no images: send text.')
-    if (id != null) verdicts.refuse(`${path}.file_id`, 'Send the image itself, or its URL, as image_url.')
+    if (!isAbsent(id)) verdicts.refuse(`${path}.file_id`, 'Send the image itself, or its URL, as image_url.')
     return {
       ...place,
       kind: 'image',
@@ -75,8 +75,8 @@ const READERS: Readonly<Record<string, PartReader>> = {
     const { path } = place
     const { file_id: id, detail } = part
     if (!facts.files) verdicts.refuse(`${path}.type`, 'The model reads no files: send text.')
-    if (id != null) verdicts.refuse(`${path}.file_id`, 'Send the file itself as file_data.')
-    if (detail != null && detail !== 'auto') verdicts.drop(`${path}.detail`)
+    if (!isAbsent(id)) verdicts.refuse(`${path}.file_id`, 'Send the file itself as file_data.')
+    if (!isAbsent(detail) && detail !== 'auto') verdicts.drop(`${path}.detail`)
     const data = optionalTextAt(part['file_data'], `${path}.file_data`)
     const url = data === undefined ? optionalTextAt(part['file_url'], `${path}.file_url`) : undefined
     if (data === undefined && url === undefined) throw missingAt(`${path}.file_data`)
@@ -91,7 +91,7 @@ const TYPES = {
   instructions: new Set(['input_text']),
 } as const satisfies Readonly<Record<string, ReadonlySet<string>>>
 
-export type Speaker = keyof typeof TYPES
+type Speaker = keyof typeof TYPES
 
 /** Reads content, a string or parts. Throws `invalid_request`, also for parts that no other dialect has. */
 export function readParts(content: unknown, path: string, speaker: Speaker, reading: PartReading): readonly Part[] {
@@ -108,5 +108,6 @@ function readPart(value: unknown, path: string, speaker: Speaker, reading: PartR
     return reading.verdicts.refuse(`${path}.type`, `Send one of ${[...TYPES[speaker]].join(', ')} here.`)
   }
   dropUnknown(part, known, path, reading.verdicts)
-  return reader(part, { path, isBreakpoint: part['prompt_cache_breakpoint'] != null }, reading)
+  const isBreakpoint = known.has('prompt_cache_breakpoint') && !isAbsent(part['prompt_cache_breakpoint'])
+  return reader(part, { path, isBreakpoint }, reading)
 }

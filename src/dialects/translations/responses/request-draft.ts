@@ -4,7 +4,8 @@ import type { ResponsesFields } from '../../openai-responses.js'
 import type { TranslationTarget } from '../../translator.js'
 import type { Verdicts } from '../../verdicts.js'
 import { PathMap } from '../caller-paths.js'
-import { listAt, objectAt, textAt } from '../members.js'
+import { isAbsent, listAt, objectAt, optionalTextAt } from '../members.js'
+import { SEND_ITEMS } from './conversation.js'
 import type { PartReading } from './parts.js'
 
 /** Translates one field. What is null or absent is not shown to it. */
@@ -22,7 +23,7 @@ export interface ReasoningWishes {
 }
 
 /** The upstream's request while it is made, field by field. */
-export class RequestDraft implements PartReading {
+export class ResponsesDraft implements PartReading {
   /** Members of the upstream's request; undefined ones are left out. */
   readonly upstream: Record<string, unknown> = {}
   readonly paths = new PathMap()
@@ -56,7 +57,7 @@ export class RequestDraft implements PartReading {
   /** Shows each field to its handler; fields that have none are dropped. Throws `invalid_request`. */
   translateFields(table: FieldTable<this>): void {
     for (const [name, value] of Object.entries(this.body.fields)) {
-      if (value == null) continue
+      if (isAbsent(value)) continue
       if (Object.hasOwn(table, name)) table[name]?.(value, this, name)
       else this.verdicts.drop(name)
     }
@@ -71,27 +72,26 @@ export class RequestDraft implements PartReading {
 /** Means nothing there, and nothing is lost by it; or is read elsewhere. */
 export const silent = (): void => undefined
 
-export const dropped: FieldHandler<RequestDraft> = (_value, { verdicts }, name) => {
+export const dropped: FieldHandler<ResponsesDraft> = (_value, { verdicts }, name) => {
   verdicts.drop(name)
 }
 
 /** The same field. */
-export const passed: FieldHandler<RequestDraft> = (value, draft, name) => {
+export const passed: FieldHandler<ResponsesDraft> = (value, draft, name) => {
   draft.set(name, value, name)
 }
 
 /** Refuses every value but the one that means what an upstream of another dialect does anyway. */
 export const refusedUnless =
-  (harmless: (value: unknown) => boolean, wayOut: string): FieldHandler<RequestDraft> =>
+  (harmless: (value: unknown) => boolean, wayOut: string): FieldHandler<ResponsesDraft> =>
   (value, { verdicts }, name) => {
     if (!harmless(value)) verdicts.refuse(name, wayOut)
   }
 
 const never = (): boolean => false
 const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0
-const SEND_ITEMS = 'It is kept by an upstream that is asked in another dialect here: send the items themselves.'
 
-const include: FieldHandler<RequestDraft> = (value, { verdicts, wishes }) => {
+const include: FieldHandler<ResponsesDraft> = (value, { verdicts, wishes }) => {
   listAt(value, 'include').forEach((word, index) => {
     const path = `include[${index}]`
     if (word === 'reasoning.encrypted_content') wishes.isSealWanted = true
@@ -101,7 +101,7 @@ const include: FieldHandler<RequestDraft> = (value, { verdicts, wishes }) => {
 }
 
 /** Fields with the same fate whatever the upstream's dialect. */
-export const COMMON_FIELDS: FieldTable<RequestDraft> = {
+export const COMMON_FIELDS: FieldTable<ResponsesDraft> = {
   background: refusedUnless((value) => value === false, 'Send the request without it, and wait or stream.'),
   context_management: refusedUnless(isEmptyList, 'Shorten the conversation yourself.'),
   conversation: refusedUnless(never, SEND_ITEMS),
@@ -120,7 +120,7 @@ export const COMMON_FIELDS: FieldTable<RequestDraft> = {
   // No padding is added to events.
   stream_options: (value, { verdicts }) => {
     for (const [name, option] of Object.entries(objectAt(value, 'stream_options'))) {
-      if (option != null && option !== false) verdicts.drop(`stream_options.${name}`)
+      if (!isAbsent(option) && option !== false) verdicts.drop(`stream_options.${name}`)
     }
   },
   top_logprobs: refusedUnless((value) => value === 0, 'Log probabilities are not translated.'),
@@ -135,12 +135,12 @@ export interface ReasoningAsked {
 }
 
 /** Reads `reasoning`. */
-export function readReasoningAsked(value: unknown, { verdicts, wishes }: RequestDraft): ReasoningAsked {
+export function readReasoningAsked(value: unknown, { verdicts, wishes }: ResponsesDraft): ReasoningAsked {
   const reasoning = objectAt(value, 'reasoning')
   let summaryPath: string | undefined
   for (const [name, member] of Object.entries(reasoning)) {
     const path = `reasoning.${name}`
-    if (member == null || name === 'effort') continue
+    if (isAbsent(member) || name === 'effort') continue
     // The name of before.
     if (name === 'summary' || name === 'generate_summary') summaryPath = path
     else if (name === 'mode') {
@@ -149,5 +149,5 @@ export function readReasoningAsked(value: unknown, { verdicts, wishes }: Request
   }
   wishes.isSummaryWanted = summaryPath !== undefined
   const { effort } = reasoning
-  return { effort: effort == null ? undefined : textAt(effort, 'reasoning.effort'), summaryPath }
+  return { effort: optionalTextAt(effort, 'reasoning.effort'), summaryPath }
 }

@@ -7,9 +7,6 @@ import type { NamedTool, Tool, ToolChoice } from '../tools.js'
 const FUNCTION = new Set(['type', 'name', 'description', 'parameters', 'strict', 'allowed_callers', 'defer_loading'])
 const CUSTOM = new Set(['type', 'name', 'description', 'format', 'allowed_callers', 'defer_loading'])
 
-/** Types of tools that are translated; upstreams run all others by themselves. */
-export const TOOL_TYPES: readonly string[] = ['function', 'custom']
-
 const ONLY_CALLABLE = 'Send functions and custom tools, which the caller runs.'
 
 /** Reads the tools; `texts` is the request as it was spelled. Throws `invalid_request`, also for tools that upstreams run. */

@@ -18,7 +18,7 @@ export type AnswerEntry =
   | { readonly kind: 'message'; readonly parts: OutputPart[] }
   | { readonly kind: 'call'; readonly tool: CalledTool; readonly text: string }
 
-export interface WholeAnswer {
+interface WholeAnswer {
   readonly entries: readonly AnswerEntry[]
   readonly end: AnswerEnd
   readonly usage: TokenFigures | undefined

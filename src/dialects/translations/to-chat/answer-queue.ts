@@ -10,8 +10,8 @@ const MAXIMUM_HELD_BYTES = 256 * 1024
 export interface AnswerSink<Kind> {
   /** More of a text of this kind. */
   said(kind: Kind, text: string): string
-  /** A call begins; of those whose id or name never came, the sink decides. */
-  called(call: ArrivingCall): string
+  /** A call begins, the `ordinal`th from 0; of those whose id or name never came, the sink decides. */
+  called(call: ArrivingCall, ordinal: number): string
   /** More of the input of the call that began last. */
   input(text: string): string
 }
@@ -27,14 +27,15 @@ interface Said<Kind> {
  * belong to it, waits for its end. Methods return the frames of what could be written.
  */
 export class AnswerQueue<Kind extends string> {
-  /** All calls so far, by their index. */
+  /** The last call of each index. */
   private readonly calls = new Map<number, ArrivingCall>()
   private open: ArrivingCall | undefined
+  private openedCalls = 0
   private waiting: (ArrivingCall | Said<Kind>)[] = []
   private heldBytes = 0
   private reportedBytes = 0
 
-  /** `memory`: told of what is held, where the sink does not tell. */
+  /** `memory`: counts what is held; undefined where the sink counts it. */
   constructor(
     private readonly sink: AnswerSink<Kind>,
     private readonly memory: TranslationTarget['memory'],
@@ -55,8 +56,9 @@ export class AnswerQueue<Kind extends string> {
 
   /** A piece of a call; id and name come once, perhaps after pieces of the input. */
   call(piece: CallPiece): string {
+    const { text } = piece
     const call = this.callOf(piece)
-    const text = call.add(piece)
+    call.add(piece)
     if (call.state === 'open') return this.sink.input(text) + this.advance()
     if (call.state === 'waiting') {
       call.hold(text)
@@ -131,7 +133,7 @@ export class AnswerQueue<Kind extends string> {
     call.state = 'open'
     const text = call.takeHeld()
     this.heldBytes -= Buffer.byteLength(text)
-    return this.sink.called(call) + this.sink.input(text)
+    return this.sink.called(call, this.openedCalls++) + this.sink.input(text)
   }
 
   private written({ kind, text }: Said<Kind>): string {

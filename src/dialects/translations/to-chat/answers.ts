@@ -1,6 +1,7 @@
+import type { JsonTexts } from '../../../core/json-text.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
-import { isAbsent, type Members } from '../members.js'
+import { isAbsent, type Members, recordOr } from '../members.js'
 import { figuresOfChat, type TokenFigures } from '../usage.js'
 
 /** Members of chat completions and of their chunks, as far as upstreams agree on them. */
@@ -23,7 +24,7 @@ export function messageIn({ choices }: Members): { readonly message: Members; re
 
 /** The first choice of a chunk, if it has one; no others are asked for. */
 export function choiceIn({ choices }: Members): Members | undefined {
-  if (choices === undefined || choices === null) return undefined
+  if (isAbsent(choices)) return undefined
   if (!Array.isArray(choices)) throw malformedResponse('The upstream sent choices that are no list.')
   const choice = (choices as unknown[]).find((other) => !isRecord(other) || (other['index'] ?? 0) === 0)
   if (choice === undefined) return undefined
@@ -56,20 +57,51 @@ export interface CallPiece {
   readonly isCustom: boolean
   readonly id: string | undefined
   readonly name: string | undefined
-  readonly text: unknown
+  /** Of the input, in the spelling of the upstream; '' = none. */
+  readonly text: string
 }
 
-export function readCall(call: unknown): CallPiece {
+/** The older form of chat has one call, and no id for it. */
+const FUNCTION_CALL_ID = 'call_0'
+
+/**
+ * The calls of a message, or their pieces in a delta, in the form of today or in the older one; `spelled` is the message as it came.
+ * Throws `upstream_failed` for what is no call.
+ */
+export function callsIn(
+  { tool_calls: calls, function_call: older }: Members,
+  spelled?: JsonTexts,
+): readonly CallPiece[] {
+  if (Array.isArray(calls) && calls.length > 0) {
+    return calls.map((call: unknown, index) => callOf(call, (...path) => spelled?.at('tool_calls', index, ...path)))
+  }
+  if (!isRecord(older)) return []
+  const call = { index: 0, id: FUNCTION_CALL_ID, function: older }
+  return [callOf(call, (_tool, member) => spelled?.at('function_call', member))]
+}
+
+type InputSpelling = (tool: 'custom' | 'function', member: 'input' | 'arguments') => JsonTexts | undefined
+
+function callOf(call: unknown, spelled: InputSpelling): CallPiece {
   if (!isRecord(call)) throw malformedResponse('The upstream called a tool in a form that is not known.')
-  const { index, id } = call
-  const isCustom = isRecord(call['custom'])
-  const tool = isCustom ? call['custom'] : call['function']
-  const { name, arguments: args, input } = isRecord(tool) ? tool : {}
+  const { index, id, custom } = call
+  const isCustom = isRecord(custom)
+  const { name, arguments: args, input } = recordOr(isCustom ? custom : call['function'])
   return {
     index: typeof index === 'number' ? index : undefined,
     isCustom,
     id: wordOf(id),
     name: wordOf(name),
-    text: isCustom ? input : args,
+    text: isCustom
+      ? inputText(input, () => spelled('custom', 'input'))
+      : inputText(args, () => spelled('function', 'arguments')),
   }
+}
+
+/** Some upstreams write an object where there should be its text. */
+function inputText(value: unknown, spelled: () => JsonTexts | undefined): string {
+  if (typeof value === 'string') return value
+  if (isAbsent(value)) return ''
+  if (!isRecord(value)) throw malformedResponse('The upstream called a tool with an input that is no text.')
+  return spelled()?.text.text ?? JSON.stringify(value)
 }

@@ -1,5 +1,3 @@
-import { isRecord } from '../../../core/validation-rules.js'
-import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { CallPiece } from './answers.js'
 
 const QUOTE = 0x22
@@ -48,22 +46,22 @@ export class ArrivingCall {
     return !this.isCustom && this.jsonEnd.isReached
   }
 
-  /** Some upstreams give all calls of a turn the same index, each of them whole and with an id of its own. */
-  isFollowedBy({ id, name }: CallPiece): boolean {
-    return this.isComplete && name !== undefined && id !== undefined && this.id !== undefined && id !== this.id
+  /**
+   * Some upstreams give all calls of a turn the same index, each of them whole and with a name. Their ids tell them apart, and where one
+   * has none, another name or more input: others say the name again with every piece, also with empty ones behind the input.
+   */
+  isFollowedBy({ id, name, text }: CallPiece): boolean {
+    if (!this.isComplete || name === undefined) return false
+    if (id !== undefined && this.id !== undefined) return id !== this.id
+    return this.name !== undefined && (name !== this.name || text.trim() !== '')
   }
 
   /** Once they are known, its id and name stay, whatever further pieces say. */
-  add({ isCustom, id, name, text }: CallPiece): string {
+  add({ isCustom, id, name, text }: CallPiece): void {
     this.isCustom ||= isCustom
     this.id ??= id
     this.name ??= name
-    if (text === undefined || text === null) return ''
-    // Some upstreams write an object where there should be its text.
-    const piece = isRecord(text) ? JSON.stringify(text) : text
-    if (typeof piece !== 'string') throw malformedResponse('The upstream sent a piece of an input that is no text.')
-    this.jsonEnd.add(piece)
-    return piece
+    this.jsonEnd.add(text)
   }
 
   /** Keeps a piece until it can be written. */

@@ -6,7 +6,7 @@ import { tokensOf } from '../../core/token-counter.js'
 import { RelayedUsage } from '../../core/usage.js'
 import { ChatUsageEstimator } from '../../dialects/openai-chat.js'
 import { type ChatFields, sendOpenAIRequest } from '../../dialects/openai-wire.js'
-import { translated } from '../../dialects/translator.js'
+import { sendTranslated } from '../../dialects/translator.js'
 import type { FrameCounter } from '../../upstream/sse-relay.js'
 import type { UpstreamResponse } from '../../upstream/exchange.js'
 import { UpstreamClient } from '../../upstream/upstream-client.js'
@@ -23,7 +23,7 @@ class ParrotChatProvider implements ChatProvider {
   constructor(private readonly client: UpstreamClient) {}
 
   respond(body: JsonBody<ChatFields>, context: AttemptContext): Promise<ProviderResponse> {
-    return translated(translateForParrot(body, context.upstreamModel), context.memory, ({ bytes }) =>
+    return sendTranslated(translateForParrot(body, context.upstreamModel), context.memory, ({ bytes }) =>
       this.send(bytes, body.fields, context),
     )
   }
