@@ -9,12 +9,8 @@ import { eventResponse, malformedResponse } from '../upstream/upstream-response.
 import type { ModelFacts } from './model-facts.js'
 import type { Verdicts } from './verdicts.js'
 
-/** Signs and seals what a client keeps for the gateway, for one owner. */
+/** Seals what a client keeps for the gateway, for one owner. */
 export interface Seals {
-  /** A signature of the text. */
-  sign(text: string): string
-  /** Whether a signature is one of the gateway's own. */
-  isOwn(signature: string): boolean
   /** The text, unreadable for others. */
   seal(text: string): string
   /** undefined for what was not sealed here for this owner. */

@@ -6,21 +6,23 @@ const STEPS = /[^.[\]]+/g
 /** The caller's name of what the upstream names by these steps; undefined for what is not the caller's. */
 type PathOf = (steps: readonly string[]) => string | undefined
 
-/**
- * The error with the caller's name of its field, or with none if no field of the caller became that one. `fieldIn` finds the field in
- * the message, for upstreams that name it nowhere else.
- */
-export function withCallersPath(
-  error: GatewayError,
-  callersPath: PathOf,
-  fieldIn: (message: string) => string | undefined = () => undefined,
-): GatewayError {
+/** The error with the caller's name of its field, or with none if no field of the caller became that one. */
+export function withCallersPath(error: GatewayError, callersPath: PathOf): GatewayError {
   const { kind, message } = error
   const { param, ...details } = error.details
-  const named = param ?? (kind === 'invalid_request' ? fieldIn(message) : undefined)
+  const named = param ?? (kind === 'invalid_request' ? fieldNamedIn(message) : undefined)
   if (named === undefined) return error
   const path = callersPath(named.match(STEPS) ?? [])
   return new GatewayError(kind, message, path === undefined ? details : { ...details, param: path })
+}
+
+/** The field at the beginning of a message: `messages.3.content: …`, `` `temperature` may … ``. */
+const NAMED_FIELD = /^(?:([`"'])([a-z_]+(?:[.[][\w\]]+)*)\1|([a-z_]+(?:[.[][\w\]]+)*)(?=:))/
+
+/** Errors of messages upstreams have no member for it. */
+function fieldNamedIn(message: string): string | undefined {
+  const match = NAMED_FIELD.exec(message)
+  return match?.[2] ?? match?.[3]
 }
 
 /** Which of the caller's fields became which of the upstream's. */

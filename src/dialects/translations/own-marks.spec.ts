@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
 import { JsonBody } from '../../core/json-body.js'
 import { withoutOwnReasoning, withoutOwnThinking } from './own-marks.js'
-import { OwnerSeals } from './seals.js'
+import { madeSignature, OwnerSeals } from './seals.js'
 
 const seals = new OwnerSeals(Buffer.from('secret'), 'owner')
-const own = JSON.stringify({ type: 'thinking', thinking: 'Hm.', signature: seals.sign('Hm.') })
+const own = JSON.stringify({ type: 'thinking', thinking: 'Hm.', signature: madeSignature() })
 const foreign = '{"type":"thinking","thinking":"Hm.","signature":"EqQBCgIYAhIM"}'
 
 const messagesBody = (messages: string) => {
@@ -39,6 +39,10 @@ describe('Thinking that the gateway has signed', () => {
     [
       'a text only looks so',
       '[{"role":"user","content":"gw1.x"},{"role":"user","content":[{"type":"text","text":"gw1."}]}]',
+    ],
+    [
+      'a text only looks so between white space',
+      '[ {"role":"user", "content":"gw1.x"} , {"role":"user","content":1.0} ]',
     ],
   ])('is looked for in vain where %s: every byte stays', (_why, messages) => {
     expect(sentMessages(messages)).toBe(messagesBody(messages).bytes.toString())

@@ -1,7 +1,7 @@
 import { JsonBody } from '../../core/json-body.js'
 import { jsonTextOf, JsonTexts } from '../../core/json-text.js'
 import { isRecord } from '../../core/validation-rules.js'
-import { SEAL_PREFIX } from './seals.js'
+import { hasMark, SEAL_PREFIX } from './seals.js'
 
 /*
  * What the gateway has signed or sealed for a client means nothing to a real upstream, which would refuse it: a conversation may have
@@ -12,25 +12,25 @@ const MARK = Buffer.from(`"${SEAL_PREFIX}`)
 
 type Members = Readonly<Record<string, unknown>>
 
-const isOwn = (value: unknown): boolean => typeof value === 'string' && value.startsWith(SEAL_PREFIX)
-
 const isOwnThinking = (block: unknown): boolean =>
-  isRecord(block) && block['type'] === 'thinking' && isOwn(block['signature'])
+  isRecord(block) && block['type'] === 'thinking' && hasMark(block['signature'])
 
 const isOwnReasoning = (item: unknown): boolean =>
-  isRecord(item) && item['type'] === 'reasoning' && isOwn(item['encrypted_content'])
+  isRecord(item) && item['type'] === 'reasoning' && hasMark(item['encrypted_content'])
+
+const hasOwnThinking = (message: unknown): message is Members & { readonly content: readonly unknown[] } =>
+  isRecord(message) && Array.isArray(message['content']) && message['content'].some(isOwnThinking)
 
 /** A messages request without thinking blocks that the gateway has made; nearly always the very same. */
 export function withoutOwnThinking<Fields extends { readonly messages: readonly unknown[] }>(
   body: JsonBody<Fields>,
 ): JsonBody<Fields> {
-  if (!body.bytes.includes(MARK)) return body
+  if (!body.bytes.includes(MARK) || !body.fields.messages.some(hasOwnThinking)) return body
   const texts = new JsonTexts(body.bytes)
   const messages = body.fields.messages.flatMap((message, index): readonly unknown[] => {
     const text = texts.at('messages', index)
-    const content = isRecord(message) ? message['content'] : undefined
-    if (!isRecord(message) || !Array.isArray(content) || !content.some(isOwnThinking)) return [text?.text]
-    const kept = content.flatMap((block, position) =>
+    if (!hasOwnThinking(message)) return [text?.text]
+    const kept = message.content.flatMap((block, position) =>
       isOwnThinking(block) ? [] : [text?.at('content', position)?.text],
     )
     // A message of such thoughts alone would be empty.

@@ -1,29 +1,23 @@
 import { describe, expect, it } from '@jest/globals'
-import { OwnerSeals } from './seals.js'
+import { hasMark, madeSignature, OwnerSeals } from './seals.js'
 
 const SECRET = Buffer.from('a secret of the gateway')
 const seals = new OwnerSeals(SECRET, 'team-a')
 
 describe('A signature', () => {
-  it('is known as the own one without the text', () => {
-    expect(seals.isOwn(seals.sign('thoughts'))).toBe(true)
-    expect(seals.isOwn(seals.sign(''))).toBe(true)
-  })
-
-  it('is the same for the same text, so that clients may compare', () => {
-    expect(seals.sign('thoughts')).toBe(seals.sign('thoughts'))
-    expect(seals.sign('thoughts')).not.toBe(seals.sign('other thoughts'))
+  it('of the gateway has its mark, and is another one each time', () => {
+    expect(madeSignature()).toMatch(/^gw1\.[\w-]{24}$/)
+    expect(hasMark(madeSignature())).toBe(true)
+    expect(madeSignature()).not.toBe(madeSignature())
   })
 
   it.each([
-    ['an upstream', 'EqQBCgIYAhIM'],
-    ['nobody', ''],
-    ['a forger', `gw1.${Buffer.alloc(24).toString('base64url')}`],
-    ['one who knows the form', 'gw1.'],
-    ['another owner', new OwnerSeals(SECRET, 'team-b').sign('thoughts')],
-    ['another gateway', new OwnerSeals(Buffer.from('other'), 'team-a').sign('thoughts')],
-  ])('of %s is not', (_whose, signature) => {
-    expect(seals.isOwn(signature)).toBe(false)
+    ['of an upstream', 'EqQBCgIYAhIM'],
+    ['that is empty', ''],
+    ['that is none', undefined],
+    ['of another type', 1],
+  ])('%s has no mark', (_whose, signature) => {
+    expect(hasMark(signature)).toBe(false)
   })
 })
 

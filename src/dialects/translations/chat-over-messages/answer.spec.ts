@@ -2,30 +2,16 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import OpenAI from 'openai'
+import { FACTS, HELLO, REDACTED, SEALS, THOUGHT } from '../../../../test/support/chat-translation.js'
 import { GatewayError } from '../../../core/errors.js'
 import { JsonBody } from '../../../core/json-body.js'
 import { JsonTexts } from '../../../core/json-text.js'
-import type { ModelFacts } from '../../model-facts.js'
 import type { ChatFields } from '../../openai-wire.js'
 import type { EventTranslation, Translation } from '../../translator.js'
 import { Verdicts } from '../../verdicts.js'
-import { OwnerSeals } from '../seals.js'
 import { ThoughtMemory } from '../thought-memory.js'
 import { chatOverMessages } from './chat-over-messages.js'
 
-const FACTS: ModelFacts = {
-  thinking: 'budget',
-  thinkingOff: 'disabled',
-  forcedToolChoice: true,
-  sampling: true,
-  maxTokensField: 'max_tokens',
-  systemRole: 'none',
-  maxOutputTokens: 64_000,
-  vision: true,
-  files: true,
-  promptCacheBreakpoints: false,
-}
-const HELLO = [{ role: 'user', content: 'Hello' }]
 const USAGE = { input_tokens: 5, cache_read_input_tokens: 3, cache_creation_input_tokens: 2, output_tokens: 7 }
 const CHAT_USAGE = {
   prompt_tokens: 10,
@@ -50,8 +36,6 @@ interface Translated {
   readonly memory: ReturnType<ThoughtMemory['of']>
   readonly heldBytes: () => number
 }
-
-const SEALS = new OwnerSeals(Buffer.from('secret'), 'owner')
 
 function translated(fields: object = {}, memory = new ThoughtMemory().of('owner', SEALS)): Translated {
   const text = JSON.stringify({ model: 'mine', max_tokens: 4000, messages: HELLO, ...fields })
@@ -93,8 +77,6 @@ const use = (id: string, name: string, input: unknown): object => ({
   input,
   caller: { type: 'direct' },
 })
-const THOUGHT = { type: 'thinking', thinking: 'Hm.', signature: 'sig' }
-const REDACTED = { type: 'redacted_thinking', data: 'xx' }
 const messageOf = (more: object): object => ({ role: 'assistant', content: null, refusal: null, ...more })
 
 describe('a whole answer of an upstream that speaks messages', () => {
@@ -378,6 +360,12 @@ describe('a streamed answer of an upstream that speaks messages', () => {
     expect(asked.heldBytes()).toBe(3)
   })
 
+  it('counts the input of a custom tool that is held', () => {
+    const asked = translated(CUSTOM)
+    streamed(eventsOf([use('x', 'c', { input: 'é' })], { stop_reason: 'tool_use' }), asked.translation.events())
+    expect(asked.heldBytes()).toBe(14)
+  })
+
   it('tells a custom call at its end, with its text', () => {
     const content = [use('x', 'c', { input: 'te\nxt' }), use('y', 'c', [1]), use('z', 'f', {})]
     const deltas = deltasIn(
@@ -477,6 +465,16 @@ describe('a streamed answer of an upstream that speaks messages', () => {
         { type: 'content_block_delta', index: 0 },
       ],
     ],
+    [
+      'a piece of a block behind which another one has begun',
+      [
+        started,
+        { type: 'content_block_start', index: 0, content_block: text('') },
+        { type: 'content_block_start', index: 1, content_block: text('') },
+        { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'x' } },
+      ],
+    ],
+    ['a message without an id', [{ type: 'message_start', message: {} }]],
     ['the end of no block', [started, { type: 'content_block_stop', index: 0 }]],
     ['an end within a call', [...CUT.slice(0, -3), ...CUT.slice(-2)]],
     ['an end before the message', CUT.slice(-2)],

@@ -11,13 +11,13 @@ import { customInput } from '../tool-forms.js'
 import { ThoughtsBeforeCalls } from '../to-messages/remembered-thoughts.js'
 import { thinkingBlock } from '../to-messages/thinking-blocks.js'
 import { chatUsage, figuresOfMessages } from '../usage.js'
-import type { ToolFields } from './tools.js'
+import type { ChatTools } from './tools.js'
 
 /** What an answer is translated with. */
 export interface AnswerTerms {
   /** The caller's name of the model. */
   readonly model: string
-  readonly tools: Pick<ToolFields, 'customNames' | 'isLegacy'>
+  readonly tools: Pick<ChatTools, 'customNames' | 'isLegacy'>
   readonly thoughts: Thoughts | undefined
   readonly unknownWords: UnknownWords | undefined
 }

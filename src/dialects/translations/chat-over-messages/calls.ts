@@ -9,6 +9,8 @@ export interface Call {
   readonly id: string
   readonly path: string
   readonly block: Block & { readonly id: string }
+  /** Of the old form, whose results name no call. */
+  readonly isLegacy: boolean
 }
 
 // SDKs add to arguments what they have parsed of them.
@@ -30,7 +32,8 @@ export class CallReader {
     if (isAbsent(call)) return read
     // The old form has no id: the position makes one, the same in every request of the conversation.
     const callPath = `${path}.function_call`
-    return [...read, this.functionCall(objectAt(call, callPath), callPath, `function_call_${index}`, callPath)]
+    const legacy = this.functionCall(objectAt(call, callPath), callPath, `function_call_${index}`, callPath)
+    return [...read, { ...legacy, isLegacy: true }]
   }
 
   private callOf(value: unknown, path: string): Call {
@@ -45,7 +48,7 @@ export class CallReader {
     const custom = objectAt(call['custom'], `${path}.custom`)
     dropUnknown(custom, CUSTOM_MEMBERS, `${path}.custom`, this.verdicts)
     const input = { input: textAt(custom['input'], `${path}.custom.input`) }
-    return { id, path, block: this.blockOf(id, textAt(custom['name'], `${path}.custom.name`), input) }
+    return this.call(id, path, textAt(custom['name'], `${path}.custom.name`), input)
   }
 
   private functionCall(called: Members, calledPath: string, id: string, path: string): Call {
@@ -55,10 +58,10 @@ export class CallReader {
     const input = inputOfArguments(text, () => {
       this.verdicts.approximate(`${calledPath}.arguments`)
     })
-    return { id, path, block: this.blockOf(id, name, input) }
+    return this.call(id, path, name, input)
   }
 
-  private blockOf(id: string, name: string, input: object): Call['block'] {
-    return { type: 'tool_use', id: this.ids.next(id), name, input }
+  private call(id: string, path: string, name: string, input: object): Call {
+    return { id, path, block: { type: 'tool_use', id: this.ids.next(id), name, input }, isLegacy: false }
   }
 }

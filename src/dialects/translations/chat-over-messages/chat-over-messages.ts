@@ -1,6 +1,7 @@
 import type { MessagesFields } from '../../anthropic-messages.js'
 import type { ChatFields } from '../../openai-wire.js'
 import type { Translator } from '../../translator.js'
+import { withCallersPath } from '../caller-paths.js'
 import { type AnswerTerms, chatCompletion } from './answer.js'
 import { ChatChunks } from './events.js'
 import { translatedRequest } from './request.js'
@@ -15,6 +16,6 @@ export const chatOverMessages: Translator<ChatFields, MessagesFields> = (body, t
     request,
     response: (answer, texts) => chatCompletion(answer, texts, terms),
     events: () => new ChatChunks(terms, isUsageAsked, target.memory),
-    error: (error) => paths.in(error),
+    error: (error) => withCallersPath(error, paths.callersPath),
   }
 }

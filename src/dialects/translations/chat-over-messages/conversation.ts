@@ -5,7 +5,6 @@ import type { Verdicts } from '../../verdicts.js'
 import { dropUnknown, invalidShape, isAbsent, type Members, objectAt, textAt } from '../members.js'
 import { type Call, CallReader } from './calls.js'
 import { type Block, CacheMarks, type PlacedBlock, placeholderAt, textBlock } from '../to-messages/blocks.js'
-import { isThoughtLost } from '../to-messages/thinking-blocks.js'
 import { blocksOf, type PartContext } from './parts.js'
 import { thoughtfulTurn } from './thoughts.js'
 
@@ -62,11 +61,6 @@ export class Conversation {
     return this.turns.at(-1)?.role === 'assistant'
   }
 
-  /** Whether the last assistant's turn called tools, and what it thought before is not known any more. */
-  get isThoughtLost(): boolean {
-    return isThoughtLost(this.turns.findLast(({ role }) => role === 'assistant')?.blocks)
-  }
-
   private messageAt(index: number): Members {
     return objectAt(this.messages[index], `messages[${index}]`)
   }
@@ -120,7 +114,7 @@ export class Conversation {
     const turn = [...texts, ...calls.map(({ block, path: callPath }) => ({ block, path: callPath }))]
     const thinking = message['thinking_blocks']
     const ids = calls.map(({ id }) => id)
-    const blocks = thoughtfulTurn(turn, thinking, `${path}.thinking_blocks`, ids, this.target, this.verdicts)
+    const blocks = thoughtfulTurn(turn, thinking, `${path}.thinking_blocks`, ids, this.target.thoughts, this.verdicts)
     // Thoughts alone are no turn.
     if (turn.length > 0) this.add('assistant', path, blocks)
     if (calls.length > 0) this.readResults(calls)
@@ -212,5 +206,5 @@ function callsById(calls: readonly Call[]): ReadonlyMap<unknown, Call[]> {
 /** Results of the old form name no call: there was one at most. */
 function oldCallId(calls: readonly Call[]): string | undefined {
   const last = calls.at(-1)
-  return last?.path.endsWith('.function_call') === true ? last.id : undefined
+  return last?.isLegacy === true ? last.id : undefined
 }

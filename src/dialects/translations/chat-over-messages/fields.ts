@@ -1,6 +1,6 @@
 import { isRecord } from '../../../core/validation-rules.js'
 import type { Verdicts } from '../../verdicts.js'
-import { invalidShape, isAbsent, type Members, objectAt, optionalListAt, textAt } from '../members.js'
+import { dropUnknown, invalidShape, isAbsent, type Members, objectAt, optionalListAt, textAt } from '../members.js'
 import { SERVICE_TIERS } from '../to-messages/request-fields.js'
 
 /** Judges a field of the request that is not null. */
@@ -33,11 +33,10 @@ const isZero = (value: unknown): boolean => value === 0
 const STREAM_OPTIONS: ReadonlySet<string> = new Set(['include_usage', 'include_obfuscation'])
 
 const streamOptions: FieldRule = (value, path, verdicts) => {
-  for (const [name, option] of Object.entries(objectAt(value, path))) {
-    // Chunks are not padded: who wants none gets none.
-    const isDropped = name === 'include_obfuscation' ? option === true : !STREAM_OPTIONS.has(name)
-    if (isDropped && !isAbsent(option)) verdicts.drop(`${path}.${name}`)
-  }
+  const options = objectAt(value, path)
+  dropUnknown(options, STREAM_OPTIONS, path, verdicts)
+  // Chunks are not padded: false is what happens anyway.
+  if (options['include_obfuscation'] === true) verdicts.drop(`${path}.include_obfuscation`)
 }
 
 const temperature: FieldRule = (value, path, verdicts) => {
@@ -50,14 +49,13 @@ const responseFormat: FieldRule = (value, path, verdicts) => {
   if (type === 'text') return
   if (type !== 'json_schema') verdicts.refuse(`${path}.type`, 'Send json_schema.')
   const schemaPath = `${path}.json_schema`
-  const { schema, description, ...rest } = objectAt(format['json_schema'], schemaPath)
-  if (!isRecord(schema)) verdicts.refuse(`${schemaPath}.schema`, 'Send a schema.')
-  if (!isAbsent(description)) verdicts.drop(`${schemaPath}.description`)
-  for (const name of Object.keys(rest)) if (!FORMAT_MEMBERS.has(name)) verdicts.drop(`${schemaPath}.${name}`)
+  const members = objectAt(format['json_schema'], schemaPath)
+  if (!isRecord(members['schema'])) verdicts.refuse(`${schemaPath}.schema`, 'Send a schema.')
+  dropUnknown(members, FORMAT_MEMBERS, schemaPath, verdicts)
 }
 
 /** The name has no meaning beside the schema, and upstreams always keep to it. */
-const FORMAT_MEMBERS: ReadonlySet<string> = new Set(['name', 'strict'])
+const FORMAT_MEMBERS: ReadonlySet<string> = new Set(['name', 'schema', 'strict'])
 
 const isTextAlone = (value: unknown): boolean => Array.isArray(value) && value.every((item) => item === 'text')
 

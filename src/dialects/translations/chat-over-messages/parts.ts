@@ -39,7 +39,7 @@ export const PARTS_OF_ROLE = {
   tool: ['text', 'image_url', 'file'],
 } as const
 
-export type PartRole = keyof typeof PARTS_OF_ROLE
+type PartRole = keyof typeof PARTS_OF_ROLE
 
 /**
  * The blocks of a string or of parts, in their order. Marks of the cache are put on `marked` where that is given, as upstreams do not

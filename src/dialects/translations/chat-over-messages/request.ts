@@ -5,20 +5,21 @@ import type { MessagesFields } from '../../anthropic-messages.js'
 import type { ChatFields } from '../../openai-wire.js'
 import type { TranslationTarget } from '../../translator.js'
 import type { Verdicts } from '../../verdicts.js'
+import { PathMap } from '../caller-paths.js'
 import { isAbsent, type Members, textAt } from '../members.js'
 import { Conversation, type Turn } from './conversation.js'
 import { judgeFields, maximumTokens, stopSequences } from './fields.js'
-import { CallersPaths } from './paths.js'
-import type { Block, PlacedBlock } from '../to-messages/blocks.js'
+import { type Block, blocksAt } from '../to-messages/blocks.js'
 import { samplingFields, SERVICE_TIERS } from '../to-messages/request-fields.js'
+import { isThoughtLost } from '../to-messages/thinking-blocks.js'
 import { thinkingFields } from './thoughts.js'
-import { type ToolFields, toolFields } from './tools.js'
+import { type ChatTools, chatTools } from './tools.js'
 
 /** A chat request as the upstream gets it, and what its answer is translated with. */
-export interface TranslatedRequest {
+interface TranslatedRequest {
   readonly request: JsonBody<MessagesFields>
-  readonly paths: CallersPaths
-  readonly tools: ToolFields
+  readonly paths: PathMap
+  readonly tools: ChatTools
 }
 
 export function translatedRequest(
@@ -27,46 +28,76 @@ export function translatedRequest(
   verdicts: Verdicts,
 ): TranslatedRequest {
   const fields: Members = { ...body.fields }
+  const { facts } = target
   judgeFields(fields, verdicts)
   const texts = new JsonTexts(body.bytes)
+  const paths = fieldPaths(fields)
   const conversation = new Conversation(body.fields.messages, target, verdicts)
   if (conversation.isPrefilled) judgePrefill(conversation, target, verdicts)
-  const tools = toolFields(fields, texts, target.facts, verdicts)
-  const max_tokens = maximumTokens(fields, target.facts.maxOutputTokens, verdicts)
-  const { thinking, effort } = thinkingFields(
-    fields['reasoning_effort'],
-    {
-      facts: target.facts,
-      maximumTokens: max_tokens,
-      isImpossible: tools.isForced || conversation.isPrefilled,
-      isLost: conversation.isThoughtLost,
-    },
-    verdicts,
-  )
+  const tools = chatTools(fields, texts, { facts, verdicts, paths })
+  const max_tokens = maximumTokens(fields, facts.maxOutputTokens, verdicts)
+  const isAllowed = !tools.isForced && !conversation.isPrefilled && !isThoughtLost(conversation.turns)
+  const asked = { facts, maximumTokens: max_tokens, isAllowed }
+  const { thinking, effort } = thinkingFields(fields['reasoning_effort'], asked, verdicts)
   const isThinking = thinking !== undefined && thinking['type'] !== 'disabled'
   const upstreamFields: MessagesFields = {
     model: target.upstreamModel,
     max_tokens,
-    ...(conversation.system.length === 0 ? {} : { system: conversation.system.map(({ block }) => block) }),
-    messages: conversation.turns.map(({ role, blocks }) => ({ role, content: contentOf(blocks) })),
-    ...(tools.tools === undefined ? {} : { tools: tools.tools }),
-    ...(tools.tool_choice === undefined ? {} : { tool_choice: tools.tool_choice }),
+    ...conversationFields(conversation, paths),
+    ...tools.fields,
     ...(thinking === undefined ? {} : { thinking }),
     ...outputConfig(effort, fields['response_format'], texts),
-    ...samplingFields(fields, target.facts.sampling, isThinking, verdicts),
+    ...samplingFields(fields, facts.sampling, isThinking, verdicts),
     ...otherFields(fields, verdicts),
   }
-  const request = JsonBody.written(jsonTextOf(upstreamFields), upstreamFields)
-  return { request, tools, paths: new CallersPaths(fields, conversation, tools.paths) }
+  return { request: JsonBody.written(jsonTextOf(upstreamFields), upstreamFields), tools, paths }
+}
+
+/** By the upstream's field: the caller's that it is made of, the first one that is given. */
+const CALLERS_FIELDS: readonly (readonly [string, ...string[]])[] = [
+  ['model', 'model'],
+  ['messages', 'messages'],
+  ['stream', 'stream'],
+  ['temperature', 'temperature'],
+  ['top_p', 'top_p'],
+  ['service_tier', 'service_tier'],
+  ['max_tokens', 'max_completion_tokens', 'max_tokens'],
+  ['stop_sequences', 'stop'],
+  ['metadata', 'safety_identifier', 'user'],
+  ['thinking', 'reasoning_effort'],
+  ['output_config', 'reasoning_effort'],
+  ['output_config.format', 'response_format'],
+  ['tools', 'tools', 'functions'],
+  ['tool_choice', 'tool_choice', 'function_call', 'parallel_tool_calls'],
+]
+
+function fieldPaths(fields: Members): PathMap {
+  const paths = new PathMap()
+  // What is sent where the caller names none.
+  paths.set('max_tokens', 'max_completion_tokens')
+  for (const [upstream, ...callers] of CALLERS_FIELDS) {
+    const given = callers.find((name) => !isAbsent(fields[name]))
+    if (given !== undefined) paths.set(upstream, given)
+  }
+  paths.set('output_config.format.schema', 'response_format.json_schema.schema')
+  return paths
+}
+
+function conversationFields({ system, turns }: Conversation, paths: PathMap): Pick<MessagesFields, 'messages'> {
+  const [first] = system
+  if (first !== undefined) paths.set('system', first.path)
+  const messages = turns.map(({ role, path, blocks }, index) => {
+    paths.set(`messages.${index}`, path)
+    return { role, content: contentOf(blocksAt(`messages.${index}.content`, blocks, paths)) }
+  })
+  return { ...(system.length === 0 ? {} : { system: blocksAt('system', system, paths) }), messages }
 }
 
 /** One text alone is written as such; a mark of the cache needs a block. */
-function contentOf(blocks: readonly PlacedBlock[]): string | readonly Block[] {
+function contentOf(blocks: readonly Block[]): string | readonly Block[] {
   const [first] = blocks
-  const text = blocks.length === 1 && first?.block.type === 'text' ? first.block['text'] : undefined
-  return typeof text === 'string' && first?.block['cache_control'] === undefined
-    ? text
-    : blocks.map(({ block }) => block)
+  const text = blocks.length === 1 && first?.type === 'text' ? first['text'] : undefined
+  return typeof text === 'string' && first?.['cache_control'] === undefined ? text : blocks
 }
 
 /**

@@ -1,7 +1,8 @@
 import type { ModelFacts } from '../../model-facts.js'
-import type { TranslationTarget } from '../../translator.js'
+import type { Thoughts } from '../../translator.js'
 import type { Verdicts } from '../../verdicts.js'
 import { invalidShape, isAbsent } from '../members.js'
+import { hasMark } from '../seals.js'
 import type { Block, PlacedBlock } from '../to-messages/blocks.js'
 import { recalledThoughts, withThoughts } from '../to-messages/remembered-thoughts.js'
 import { EFFORTS, type ThinkingFields, withoutThinking, withThinking } from '../to-messages/thinking.js'
@@ -16,24 +17,21 @@ export function thoughtfulTurn(
   handedBack: unknown,
   path: string,
   callIds: readonly string[],
-  { thoughts, seals }: Pick<TranslationTarget, 'thoughts' | 'seals'>,
+  thoughts: Thoughts | undefined,
   verdicts: Verdicts,
 ): readonly PlacedBlock[] {
   const recalled = callIds.map((id) => recalledThoughts(thoughts, id, path))
-  if (recalled.some(({ thoughts: blocks }) => blocks.length > 0)) return withThoughts(turn, recalled) ?? turn
-  const first = handedBackBlocks(handedBack, path, (signature) => seals.isOwn(signature), verdicts)
+  const isRemembered = recalled.some(({ thoughts: blocks }) => blocks.length > 0)
+  const placed = isRemembered ? withThoughts(turn, recalled) : undefined
+  if (placed !== undefined) return placed
+  const first = handedBackBlocks(handedBack, path, verdicts)
   return [...first.map((block) => ({ block, path })), ...turn]
 }
 
 const NONE: readonly Block[] = []
 
 /** Blocks that no upstream can have made are left out rather than refused: an agent would be stuck in the middle of its loop. */
-function handedBackBlocks(
-  value: unknown,
-  path: string,
-  isOwn: (signature: string) => boolean,
-  verdicts: Verdicts,
-): readonly Block[] {
+function handedBackBlocks(value: unknown, path: string, verdicts: Verdicts): readonly Block[] {
   if (isAbsent(value)) return NONE
   if (!Array.isArray(value)) {
     verdicts.drop(path)
@@ -43,7 +41,7 @@ function handedBackBlocks(
     const block = thinkingBlock(item)
     if (block === undefined) verdicts.drop(`${path}[${index}]`)
     // The gateway's own signature: of a chat upstream's thoughts, which this upstream would refuse.
-    return block === undefined || isOwn(String(block['signature'])) ? [] : [block]
+    return block === undefined || hasMark(block['signature']) ? [] : [block]
   })
 }
 
@@ -51,17 +49,21 @@ function handedBackBlocks(
 export interface ThinkingRequest {
   readonly facts: ModelFacts
   readonly maximumTokens: number
-  /** A tool must be called, or an assistant's message gone on with: upstreams then do not let a model think. */
-  readonly isImpossible: boolean
-  /** The last turn called tools, and what was thought before is lost: upstreams would refuse the turn of a model that thinks. */
-  readonly isLost: boolean
+  /**
+   * Upstreams do not let a model think that must call a tool, or go on with an assistant's message; nor one whose last turn called tools,
+   * if what it thought before them is lost.
+   */
+  readonly isAllowed: boolean
 }
 
 const EFFORT = 'reasoning_effort'
 
 /** `thinking` and `output_config.effort` for a `reasoning_effort`. */
-export function thinkingFields(effort: unknown, request: ThinkingRequest, verdicts: Verdicts): ThinkingFields {
-  const { facts, maximumTokens } = request
+export function thinkingFields(
+  effort: unknown,
+  { facts, maximumTokens, isAllowed }: ThinkingRequest,
+  verdicts: Verdicts,
+): ThinkingFields {
   if (isAbsent(effort)) return {}
   if (effort === 'none') return withoutThinking(facts, EFFORT, verdicts)
   if (typeof effort !== 'string' || !EFFORTS.includes(effort)) {
@@ -73,13 +75,7 @@ export function thinkingFields(effort: unknown, request: ThinkingRequest, verdic
   }
   // Newer models keep their thoughts to themselves unless asked.
   const display = facts.thinking === 'adaptive' ? { display: 'summarized' } : {}
-  const isAllowed = mayThink(request, verdicts)
+  // Never a 400 in the middle of an agent's loop: the model goes on without thinking.
+  if (!isAllowed) verdicts.approximate(EFFORT)
   return withThinking(effort, { facts, maximumTokens, isAllowed, display, effortPath: EFFORT }, verdicts)
-}
-
-/** For a turn without its thoughts, never a 400 in the middle of an agent's loop: the model goes on without thinking. */
-function mayThink({ isImpossible, isLost }: ThinkingRequest, verdicts: Verdicts): boolean {
-  if (isLost) verdicts.approximate('thinking')
-  else if (isImpossible) verdicts.approximate(EFFORT)
-  return !isImpossible && !isLost
 }

@@ -1,33 +1,26 @@
-import type { JsonText, JsonTexts } from '../../../core/json-text.js'
-import type { ModelFacts } from '../../model-facts.js'
+import type { JsonTexts } from '../../../core/json-text.js'
 import type { Verdicts } from '../../verdicts.js'
-import { dropUnknown, invalidShape, isAbsent, type Members, objectAt, optionalListAt, textAt } from '../members.js'
-import { NO_INPUT, objectSchema, TEXT_INPUT } from '../tool-forms.js'
+import {
+  dropUnknown,
+  invalidShape,
+  isAbsent,
+  type Members,
+  objectAt,
+  optionalListAt,
+  optionalTextAt,
+  textAt,
+} from '../members.js'
+import { type MessagesTools, messagesTools, type ToolContext } from '../to-messages/tools.js'
+import type { NamedTool, Tool, ToolChoice } from '../tools.js'
 
-/** A tool of the upstream. */
-interface Tool {
-  readonly name: string
-  readonly path: string
-  /** Takes a text instead of arguments. */
-  readonly isCustom: boolean
-  readonly fields: Members
-}
-
-/** What the upstream's model may call, and must. */
-export interface ToolFields {
-  readonly tools?: readonly Members[]
-  readonly tool_choice?: Members
-  /** The caller's tools, in the order of the upstream's. */
-  readonly paths: readonly string[]
-  /** Names of tools that take a text. */
-  readonly customNames: ReadonlySet<string>
+export interface ChatTools extends MessagesTools {
   /** The caller knows only the old form, of one call in an answer. */
   readonly isLegacy: boolean
-  readonly isForced: boolean
 }
 
 /** Of `tools`, `functions`, `tool_choice`, `function_call` and `parallel_tool_calls`. */
-export function toolFields(body: Members, texts: JsonTexts, facts: ModelFacts, verdicts: Verdicts): ToolFields {
+export function chatTools(body: Members, texts: JsonTexts, context: ToolContext): ChatTools {
+  const { verdicts } = context
   const functions = optionalListAt(body['functions'], 'functions').map((value, index) =>
     functionTool(value, `functions[${index}]`, `functions[${index}]`, texts.at('functions', index), verdicts),
   )
@@ -35,24 +28,9 @@ export function toolFields(body: Members, texts: JsonTexts, facts: ModelFacts, v
     toolOf(value, `tools[${index}]`, texts.at('tools', index), verdicts),
   )
   const isLegacy = functions.length > 0 && tools.length === 0
-  const choice = choiceOf(body, [...tools, ...functions], verdicts)
-  const isForced = choice.fields?.['type'] === 'any' || choice.fields?.['type'] === 'tool'
-  if (isForced && !facts.forcedToolChoice) {
-    verdicts.refuse(
-      isAbsent(body['tool_choice']) ? 'function_call' : 'tool_choice',
-      'The model can only be let choose: auto.',
-    )
-  }
-  const allowed = choice.tools
+  const choice = choiceOf(body)
   const isSerial = isLegacy || !mayCallInParallel(body['parallel_tool_calls'])
-  return {
-    ...(allowed.length === 0 ? {} : { tools: allowed.map(({ fields }) => fields) }),
-    ...choiceFields(choice, isSerial),
-    paths: allowed.map(({ path }) => path),
-    customNames: new Set(allowed.filter(({ isCustom }) => isCustom).map(({ name }) => name)),
-    isLegacy,
-    isForced,
-  }
+  return { ...messagesTools({ tools: [...tools, ...functions], choice, isSerial }, context), isLegacy }
 }
 
 function mayCallInParallel(value: unknown): boolean {
@@ -72,107 +50,80 @@ function toolOf(value: unknown, path: string, texts: JsonTexts | undefined, verd
     return functionTool(tool['function'], path, `${path}.function`, texts?.at('function'), verdicts)
   }
   if (type !== 'custom') return verdicts.refuse(`${path}.type`, 'Send functions or custom tools.')
-  const customPath = `${path}.custom`
-  const custom = objectAt(tool['custom'], customPath)
-  dropUnknown(custom, CUSTOM_MEMBERS, customPath, verdicts)
-  const { format } = custom
-  if (!isAbsent(format) && objectAt(format, `${customPath}.format`)['type'] !== 'text') {
-    verdicts.refuse(`${customPath}.format`, 'Send a custom tool without a grammar.')
-  }
-  const name = textAt(custom['name'], `${customPath}.name`)
-  const fields = { name, ...description(custom, customPath), input_schema: TEXT_INPUT }
-  return { name, path, isCustom: true, fields }
+  const bodyPath = `${path}.custom`
+  const custom = objectAt(tool['custom'], bodyPath)
+  dropUnknown(custom, CUSTOM_MEMBERS, bodyPath, verdicts)
+  return { kind: 'custom', ...headOf(custom, path, bodyPath), grammar: grammarOf(custom['format'], bodyPath) }
 }
 
 function functionTool(
   value: unknown,
   path: string,
-  functionPath: string,
+  bodyPath: string,
   texts: JsonTexts | undefined,
   verdicts: Verdicts,
 ): Tool {
-  const called = objectAt(value, functionPath)
-  dropUnknown(called, FUNCTION_MEMBERS, functionPath, verdicts)
-  const name = textAt(called['name'], `${functionPath}.name`)
-  const input_schema = schemaOf(called['parameters'], `${functionPath}.parameters`, texts?.at('parameters')?.text)
-  const strict = called['strict'] === true ? { strict: true } : {}
+  const called = objectAt(value, bodyPath)
+  dropUnknown(called, FUNCTION_MEMBERS, bodyPath, verdicts)
+  const { parameters } = called
+  const schema = isAbsent(parameters) ? undefined : objectAt(parameters, `${bodyPath}.parameters`)
+  const spelled = texts?.at('parameters')?.text
   return {
-    name,
-    path,
-    isCustom: false,
-    fields: { name, ...description(called, functionPath), input_schema, ...strict },
+    kind: 'function',
+    ...headOf(called, path, bodyPath),
+    parameters: schema === undefined || spelled === undefined ? undefined : { schema, spelled },
+    strict: called['strict'] === true,
   }
 }
 
-function description({ description: text }: Members, path: string): Members {
-  return isAbsent(text) || text === '' ? {} : { description: textAt(text, `${path}.description`) }
+const headOf = ({ name, description }: Members, path: string, bodyPath: string): Omit<Tool, 'kind'> => ({
+  path,
+  bodyPath,
+  name: textAt(name, `${bodyPath}.name`),
+  description: optionalTextAt(description, `${bodyPath}.description`),
+})
+
+function grammarOf(format: unknown, bodyPath: string): Members | undefined {
+  if (isAbsent(format)) return undefined
+  const grammar = objectAt(format, `${bodyPath}.format`)
+  return grammar['type'] === 'text' ? undefined : grammar
 }
 
-function schemaOf(parameters: unknown, path: string, text: JsonText | undefined): object {
-  if (isAbsent(parameters) || text === undefined) return NO_INPUT
-  return objectSchema(objectAt(parameters, path), text)
-}
-
-interface Choice {
-  /** Those that may be called. */
-  readonly tools: readonly Tool[]
-  readonly fields?: Members
-}
-
-function choiceFields({ tools, fields }: Choice, isSerial: boolean): Pick<ToolFields, 'tool_choice'> {
-  if (tools.length === 0) return {}
-  if (!isSerial || fields?.['type'] === 'none') return fields === undefined ? {} : { tool_choice: fields }
-  return { tool_choice: { ...(fields ?? { type: 'auto' }), disable_parallel_tool_use: true } }
-}
-
-const MODES: Readonly<Record<string, Members>> = {
-  none: { type: 'none' },
-  auto: { type: 'auto' },
-  required: { type: 'any' },
-}
-
-function choiceOf(body: Members, tools: readonly Tool[], verdicts: Verdicts): Choice {
+/** The newer name wins. */
+function choiceOf(body: Members): ToolChoice | undefined {
   const isOld = isAbsent(body['tool_choice'])
   const path = isOld ? 'function_call' : 'tool_choice'
   const value = body[path]
-  if (isAbsent(value)) return { tools }
-  if (typeof value === 'string') return { tools, fields: modeOf(value, path, tools) }
+  if (isAbsent(value)) return undefined
+  if (typeof value === 'string') return modeOf(value, path)
   const choice = objectAt(value, path)
-  if (choice['type'] === 'allowed_tools') return allowedTools(choice, path, tools, verdicts)
-  const name = isOld ? textAt(choice['name'], `${path}.name`) : named(choice, path)
-  if (!tools.some((tool) => tool.name === name)) throw invalidShape(path, "one of the request's tools")
-  return { tools, fields: { type: 'tool', name } }
+  if (choice['type'] === 'allowed_tools') return allowedTools(choice, path)
+  const tool: NamedTool = isOld
+    ? { kind: 'function', name: textAt(choice['name'], `${path}.name`), path }
+    : named(choice, path)
+  return { kind: 'named', path, tool }
 }
 
-function modeOf(mode: string, path: string, tools: readonly Tool[]): Members {
-  const fields = Object.hasOwn(MODES, mode) ? MODES[mode] : undefined
-  if (fields === undefined) throw invalidShape(path, 'none, auto, required or an object')
-  if (mode === 'required' && tools.length === 0) throw invalidShape(path, 'no choice without tools')
-  return fields
+function modeOf(kind: string, path: string): ToolChoice {
+  if (kind === 'none' || kind === 'auto' || kind === 'required') return { kind, path }
+  throw invalidShape(path, 'none, auto, required or an object')
 }
 
 /** The name in `{type: 'function', function: {name}}`, and the same of custom tools. */
-function named(choice: Members, path: string): string {
-  const type = choice['type']
-  if (type !== 'function' && type !== 'custom') throw invalidShape(`${path}.type`, 'function, custom or allowed_tools')
-  return textAt(objectAt(choice[type], `${path}.${type}`)['name'], `${path}.${type}.name`)
+function named(choice: Members, path: string): NamedTool {
+  const kind = choice['type']
+  if (kind !== 'function' && kind !== 'custom') throw invalidShape(`${path}.type`, 'function, custom or allowed_tools')
+  return { kind, name: textAt(objectAt(choice[kind], `${path}.${kind}`)['name'], `${path}.${kind}.name`), path }
 }
 
-/** Only these are sent, which cuts the upstream's prompt cache at the tools. */
-function allowedTools(choice: Members, path: string, tools: readonly Tool[], verdicts: Verdicts): Choice {
+function allowedTools(choice: Members, path: string): ToolChoice {
   const allowedPath = `${path}.allowed_tools`
   const { mode, tools: list } = objectAt(choice['allowed_tools'], allowedPath)
-  const known = new Set(tools.map(({ name }) => name))
-  const names = new Set<string>()
-  optionalListAt(list, `${allowedPath}.tools`).forEach((value, index) => {
+  const tools = optionalListAt(list, `${allowedPath}.tools`).map((value, index) => {
     const toolPath = `${allowedPath}.tools[${index}]`
-    const name = named(objectAt(value, toolPath), toolPath)
-    if (!known.has(name)) throw invalidShape(toolPath, "one of the request's tools")
-    names.add(name)
+    return named(objectAt(value, toolPath), toolPath)
   })
-  const fields = mode === 'required' || mode === 'auto' ? MODES[mode] : undefined
-  if (fields === undefined) throw invalidShape(`${allowedPath}.mode`, 'auto or required')
-  if (names.size === 0) throw invalidShape(`${allowedPath}.tools`, 'at least one tool')
-  verdicts.approximate(path)
-  return { tools: tools.filter(({ name }) => names.has(name)), fields }
+  if (mode !== 'required' && mode !== 'auto') throw invalidShape(`${allowedPath}.mode`, 'auto or required')
+  if (tools.length === 0) throw invalidShape(`${allowedPath}.tools`, 'at least one tool')
+  return { kind: 'allowed', path, isRequired: mode === 'required', tools }
 }

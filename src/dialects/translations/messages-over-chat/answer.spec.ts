@@ -2,12 +2,11 @@ import { describe, expect, it } from '@jest/globals'
 import { TranslationRun } from '../../../../test/support/translation.js'
 import { GatewayError } from '../../../core/errors.js'
 import { estimateInputTokens } from '../../anthropic-messages.js'
-import { OwnerSeals } from '../seals.js'
+import { hasMark } from '../seals.js'
 import { messagesOverChat } from './messages-over-chat.js'
 
 type Members = Record<string, unknown>
 
-const SEALS = new OwnerSeals(Buffer.from('secret'), 'owner')
 const FIELDS = { model: 'claude-here', max_tokens: 9, messages: [{ role: 'user', content: 'Hello' }] }
 
 /** An answer may be given as it is spelled. */
@@ -15,7 +14,6 @@ const textFor = (answer: object | string): string =>
   new TranslationRun({ client: 'messages', upstream: 'chat' }, messagesOverChat, FIELDS, {
     isStrict: true,
     requestId: 'req1',
-    seals: SEALS,
   }).answerText(answer)
 
 const messageFor = (answer: object | string): Members => JSON.parse(textFor(answer)) as Members
@@ -88,7 +86,7 @@ describe('A whole answer of a chat upstream', () => {
     ])
     expect(reason).toBe('tool_use')
     const [thinking] = content as { signature: string }[]
-    expect(SEALS.isOwn(thinking?.signature ?? '')).toBe(true)
+    expect(hasMark(thinking?.signature)).toBe(true)
   })
 
   it.each([

@@ -1,9 +1,9 @@
-import { hash } from 'node:crypto'
 import { jsonTextOf, type JsonTexts } from '../../../core/json-text.js'
 import { tokensOf } from '../../../core/token-counter.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
-import type { Seals, UnknownWords } from '../../translator.js'
+import type { UnknownWords } from '../../translator.js'
 import { isAbsent, type Members } from '../members.js'
+import { madeSignature } from '../seals.js'
 import { type AnswerEnd, endOfChat, MESSAGES_STOP } from '../stop-reasons.js'
 import { inputOfArguments } from '../tool-forms.js'
 import { type CallPiece, callsIn, contentIn, messageIn, thoughtsIn, usageIn } from '../to-chat/answers.js'
@@ -15,7 +15,6 @@ export interface MessageContext {
   /** The caller's name. */
   readonly model: string
   readonly requestId: string
-  readonly seals: Seals
   readonly unknownWords: UnknownWords | undefined
   readonly toolNames: ToolNames
   /** Estimated tokens of the prompt. */
@@ -31,7 +30,7 @@ export function messageTextOf(answer: Members, texts: JsonTexts, context: Messag
   const thoughts = thoughtsIn(message)
   const text = contentIn(message)
   const content = [
-    ...(thoughts === '' ? [] : [thinkingBlock(thoughts, signatureOf(hash('sha256', thoughts), context))]),
+    ...(thoughts === '' ? [] : [thinkingBlock(thoughts, madeSignature())]),
     ...(text === '' ? [] : [{ ...textBlock(), text }]),
     ...(end === 'refused' ? [] : calls.map((call) => toolUseOf(call, context))),
   ]
@@ -98,9 +97,6 @@ export const toolUseBlock = (
   input,
   caller: { type: 'direct' },
 })
-
-/** Of the digest: of a stream the text is not kept. */
-export const signatureOf = (digest: string, { seals }: MessageContext): string => seals.sign(digest)
 
 /** '' for a member that is absent or null. */
 export function textIn(members: Members, name: string): string {

@@ -1,12 +1,12 @@
-import { createHash, type Hash } from 'node:crypto'
 import { jsonTextOf } from '../../../core/json-text.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { TranslationTarget } from '../../translator.js'
 import { HeldText } from '../held-text.js'
+import { madeSignature } from '../seals.js'
 import type { AnswerSink } from '../to-chat/answer-queue.js'
 import type { ArrivingCall } from '../to-chat/arriving-call.js'
 import { inputOfArguments } from '../tool-forms.js'
-import { type MessageContext, madeCallId, signatureOf, textBlock, thinkingBlock, toolUseBlock } from './answer.js'
+import { type MessageContext, madeCallId, textBlock, thinkingBlock, toolUseBlock } from './answer.js'
 
 /** Of an input that is no object. */
 const MAXIMUM_HELD_CHARACTERS = 256 * 1024
@@ -17,7 +17,6 @@ export type TextKind = 'text' | 'thinking'
 export class BlockWriter implements AnswerSink<TextKind> {
   private index = -1
   private open: TextKind | 'tool_use' | undefined
-  private digest: Hash | undefined
   /** The first character of the input of the open call, once it has come: that of an object, as it should be. */
   private inputStart: string | undefined
   private held: HeldText
@@ -31,9 +30,7 @@ export class BlockWriter implements AnswerSink<TextKind> {
 
   said(kind: TextKind, text: string): string {
     if (this.open === kind) return this.textDelta(kind, text)
-    const begun = this.start(kind, kind === 'text' ? textBlock() : thinkingBlock('', ''))
-    if (kind === 'thinking') this.digest = createHash('sha256')
-    return begun + this.textDelta(kind, text)
+    return this.start(kind, kind === 'text' ? textBlock() : thinkingBlock('', '')) + this.textDelta(kind, text)
   }
 
   called({ id, name, isCustom }: ArrivingCall, ordinal: number): string {
@@ -61,7 +58,7 @@ export class BlockWriter implements AnswerSink<TextKind> {
 
   /** Of the block that is open. */
   private rest(): string {
-    if (this.open === 'thinking') return this.signature()
+    if (this.open === 'thinking') return this.delta({ type: 'signature_delta', signature: madeSignature() })
     const held = this.held.take()
     return held.trim() === '' ? '' : this.inputDelta(jsonTextOf(inputOfArguments(held)))
   }
@@ -82,16 +79,7 @@ export class BlockWriter implements AnswerSink<TextKind> {
   }
 
   private textDelta(kind: TextKind, text: string): string {
-    if (kind === 'text') return this.delta({ type: 'text_delta', text })
-    this.digest?.update(text)
-    return this.delta({ type: 'thinking_delta', thinking: text })
-  }
-
-  private signature(): string {
-    return this.delta({
-      type: 'signature_delta',
-      signature: signatureOf(this.digest?.digest('hex') ?? '', this.context),
-    })
+    return this.delta(kind === 'text' ? { type: 'text_delta', text } : { type: 'thinking_delta', thinking: text })
   }
 
   private delta(delta: object): string {

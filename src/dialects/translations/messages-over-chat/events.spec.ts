@@ -3,19 +3,16 @@ import { MessageStream } from '@anthropic-ai/sdk/lib/MessageStream.js'
 import { thrownBy, TranslationRun } from '../../../../test/support/translation.js'
 import { estimateInputTokens, type MessagesFields } from '../../anthropic-messages.js'
 import type { ChatFields } from '../../openai-wire.js'
-import { OwnerSeals } from '../seals.js'
 import { messagesOverChat } from './messages-over-chat.js'
 
 type Members = Record<string, unknown>
 
-const SEALS = new OwnerSeals(Buffer.from('secret'), 'owner')
 const FIELDS = { model: 'claude-here', max_tokens: 9, stream: true, messages: [{ role: 'user', content: 'Hello' }] }
 
 const run = (memory?: { add: (bytes: number) => void }): TranslationRun<MessagesFields, ChatFields> =>
   new TranslationRun<MessagesFields, ChatFields>({ client: 'messages', upstream: 'chat' }, messagesOverChat, FIELDS, {
     isStrict: true,
     requestId: 'req1',
-    seals: SEALS,
     memory,
   })
 

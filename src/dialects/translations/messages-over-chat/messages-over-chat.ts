@@ -17,7 +17,6 @@ export const messagesOverChat: Translator<MessagesFields, ChatFields> = (body, t
   const context: MessageContext = {
     model,
     requestId: target.requestId,
-    seals: target.seals,
     unknownWords: target.unknownWords,
     toolNames: draft.toolNames,
     inputTokens: () => estimateInputTokens(body.fields, false),

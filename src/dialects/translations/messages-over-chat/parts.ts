@@ -1,5 +1,6 @@
 import { isAbsent, listAt, type Members, objectAt, optionalTextAt, textAt, wrongShape } from '../members.js'
 import { type ChatPart, textPart } from '../to-chat/tool-messages.js'
+import { IMAGE_TYPES, WEB_URL } from '../to-messages/media-blocks.js'
 import { type MemberTable, type ChatRequestDraft } from './request-draft.js'
 
 type PartTranslation = (block: Members, path: string, draft: ChatRequestDraft) => ChatPart[]
@@ -96,8 +97,6 @@ function textParts(block: Members, path: string, draft: ChatRequestDraft): ChatP
 const BASE64_SOURCE: MemberTable = { type: 'read', media_type: 'read', data: 'read' }
 const URL_SOURCE: MemberTable = { type: 'read', url: 'read' }
 const CONTENT_SOURCE: MemberTable = { type: 'read', content: 'read' }
-const IMAGE_TYPES: ReadonlySet<string> = new Set(['image/jpeg', 'image/png', 'image/gif', 'image/webp'])
-const FETCHED = /^https?:\/\//i
 
 type ImageSource = (source: Members, path: string, draft: ChatRequestDraft) => string
 
@@ -119,7 +118,7 @@ function imageParts(block: Members, path: string, draft: ChatRequestDraft): Chat
 function webUrl(source: Members, path: string, draft: ChatRequestDraft): string {
   draft.checkMembers(source, path, URL_SOURCE)
   const url = textAt(source['url'], `${path}.url`)
-  if (!FETCHED.test(url)) throw wrongShape(`${path}.url`, 'an http or https URL', url)
+  if (!WEB_URL.test(url)) throw wrongShape(`${path}.url`, 'an http or https URL', url)
   return url
 }
 

@@ -5,12 +5,11 @@ import { GatewayError } from '../../../core/errors.js'
 import type { MessagesFields } from '../../anthropic-messages.js'
 import type { ModelFacts } from '../../model-facts.js'
 import type { ChatFields } from '../../openai-wire.js'
-import { OwnerSeals } from '../seals.js'
+import { madeSignature } from '../seals.js'
 import { messagesOverChat } from './messages-over-chat.js'
 
 type Members = Record<string, unknown>
 
-const SEALS = new OwnerSeals(Buffer.from('secret'), 'owner')
 const DATA = 'iVBORw0KGgo='
 
 interface Translated {
@@ -34,7 +33,7 @@ function translate(fields: Members | string, facts: Partial<ModelFacts> = {}, is
     { client: 'messages', upstream: 'chat' },
     messagesOverChat,
     typeof fields === 'string' ? fields : request(fields),
-    { upstreamModel: 'some-model', facts: { thinking: 'adaptive', ...facts }, seals: SEALS, isStrict },
+    { upstreamModel: 'some-model', facts: { thinking: 'adaptive', ...facts }, isStrict },
   )
   const sent = run.sent as Translated['sent']
   judgeChatRequest(sent, { acceptUnknownFields: false, knowsAudio: () => false })
@@ -593,7 +592,7 @@ describe('The conversation', () => {
   it('joins what an assistant said, and leaves out what it thought', () => {
     const messages = [
       user(text('Hi')),
-      assistant({ type: 'thinking', thinking: 'Hm', signature: SEALS.sign('Hm') }, text('A'), text('B')),
+      assistant({ type: 'thinking', thinking: 'Hm', signature: madeSignature() }, text('A'), text('B')),
       assistant({ type: 'redacted_thinking', data: 'x' }, { type: 'thinking', thinking: 'Ha', signature: 'foreign' }),
       user(text('Well?')),
     ]
@@ -613,7 +612,7 @@ describe('The conversation', () => {
   })
 
   it('gives a model that wants them back its thoughts of the current turn of tools, and no others', () => {
-    const thinking = (words: string): Members => ({ type: 'thinking', thinking: words, signature: SEALS.sign(words) })
+    const thinking = (words: string): Members => ({ type: 'thinking', thinking: words, signature: madeSignature() })
     const messages = [
       user(text('One')),
       assistant(thinking('T1'), call('a')),

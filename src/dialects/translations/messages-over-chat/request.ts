@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { isRecord } from '../../../core/validation-rules.js'
 import type { ChatFields } from '../../openai-wire.js'
 import { isAbsent, listAt, type Members, objectAt, textAt, wrongShape } from '../members.js'
+import { effortFor } from '../to-messages/thinking.js'
 import { conversationOf } from './conversation.js'
 import { type MemberTable, type ChatRequestDraft } from './request-draft.js'
 import { translateToolChoice, translateTools } from './tools.js'
@@ -107,14 +108,6 @@ type ThinkingForm = keyof typeof THINKING_FORMS
 
 const isThinkingForm = (type: string): type is ThinkingForm => Object.hasOwn(THINKING_FORMS, type)
 
-/** From fewer tokens than these on, an effort is meant. */
-const EFFORTS = [
-  { belowTokens: 2048, effort: 'minimal' },
-  { belowTokens: 8192, effort: 'low' },
-  { belowTokens: 16_384, effort: 'medium' },
-  { belowTokens: 32_000, effort: 'high' },
-] as const
-
 function thinking(value: unknown, draft: ChatRequestDraft): void {
   const form = objectAt(value, 'thinking')
   const type = textAt(form['type'], 'thinking.type')
@@ -128,9 +121,8 @@ function thinking(value: unknown, draft: ChatRequestDraft): void {
     if (facts.thinking === 'none') verdicts.drop('thinking')
     else {
       verdicts.approximate('thinking.budget_tokens')
-      const effort = EFFORTS.find(({ belowTokens }) => budget < belowTokens)?.effort ?? 'xhigh'
       // An effort that is asked for by its name says more than a budget.
-      if (effortIn(draft) === undefined) draft.set('reasoning_effort', effort, 'thinking.budget_tokens')
+      if (effortIn(draft) === undefined) draft.set('reasoning_effort', effortFor(budget), 'thinking.budget_tokens')
     }
   } else if (type === 'disabled' && facts.thinking === 'adaptive') draft.set('reasoning_effort', 'none', 'thinking')
 }

@@ -11,7 +11,8 @@ import {
   readReasoningAsked,
   type ResponsesDraft,
 } from '../responses/request-draft.js'
-import { type NamedTool, readToolChoice, readTools, type Tool, type ToolChoice } from '../responses/tools.js'
+import { readToolChoice, readTools } from '../responses/tools.js'
+import type { NamedTool, Tool, ToolChoice } from '../tools.js'
 import { chatMessages } from './messages.js'
 
 type Handler = FieldHandler<ResponsesDraft>

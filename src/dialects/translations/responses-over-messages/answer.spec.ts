@@ -221,6 +221,7 @@ describe('An error of a messages upstream', () => {
     ['messages', 'input'],
     ['tools.0.input_schema.properties', 'tools[1].parameters'],
     ['tools.0.custom', 'tools[1]'],
+    ['tools.0.custom.input_schema.type', 'tools[1].parameters'],
     ['tool_choice', 'tool_choice'],
     ['max_tokens', 'max_output_tokens'],
     ['output_config.effort', 'reasoning.effort'],

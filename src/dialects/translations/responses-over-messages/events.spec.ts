@@ -121,6 +121,14 @@ describe('The events of a messages upstream as those of a response', () => {
     })
   })
 
+  it('have the last signature of a thought, as the vendor’s own client does', () => {
+    const chunks = [begun(0, THINKING), thinkingDelta(0, 'hm'), signatureDelta(0, 'first'), signatureDelta(0, 'last')]
+    const events = translate().events([START, ...chunks, stop(0), ...saying(1, 'a'), end()])
+    expect(lastResponse(events).output[0]).toMatchObject({
+      encrypted_content: sealed(JSON.stringify([{ type: 'thinking', thinking: 'hm', signature: 'last' }])),
+    })
+  })
+
   it('make one message of texts that follow one another, each a part of its own', async () => {
     const events = translate().events([START, ...saying(0, 'a'), ...saying(1), ...saying(2, 'b'), end()])
     expect((await responseOf(events)).output).toMatchObject([{ content: [{ text: 'a' }, { text: 'b' }] }])
@@ -281,6 +289,10 @@ describe('The events of a messages upstream as those of a response', () => {
 
   it.each<[string, object[]]>([
     ['a pause', [START, end('pause_turn')]],
+    ['two messages', [START, START]],
+    ['a block before its message', [begun(0, TEXT)]],
+    ['an end before its message', [end()]],
+    ['a delta of a block behind which another has begun', [START, begun(0, TEXT), begun(1, TEXT), textDelta(0, 'a')]],
     ['a delta of no block', [START, textDelta(0, 'a')]],
     ['a delta of another block', [START, begun(0, TEXT), textDelta(1, 'a')]],
     ['an end of another block', [START, begun(0, TEXT), stop(1)]],

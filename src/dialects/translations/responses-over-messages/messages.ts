@@ -9,7 +9,7 @@ import {
 } from '../responses/conversation.js'
 import type { ResponsesDraft } from '../responses/request-draft.js'
 import { CallIds, inputOfArguments } from '../tool-forms.js'
-import { type Block, type PlacedBlock, placeholderAt } from '../to-messages/blocks.js'
+import { type Block, blocksAt, type PlacedBlock, placeholderAt } from '../to-messages/blocks.js'
 import { recalledThoughts, withThoughts } from '../to-messages/remembered-thoughts.js'
 import { blocksIn, isThinkingType, isThoughtLost } from '../to-messages/thinking-blocks.js'
 import { BlockMaker } from './blocks.js'
@@ -50,21 +50,16 @@ export class MessagesConversation {
 
   /** Whether the last turn of the model called tools, and what it thought before is not known any more. */
   get isThoughtLost(): boolean {
-    return isThoughtLost(this.messages.findLast(({ role }) => role === 'assistant')?.blocks)
+    return isThoughtLost(this.messages)
   }
 
-  /** Members of the upstream's request, whose paths are told. */
+  /** Members of the upstream's request; sets their paths. */
   fields(): { readonly system?: readonly Block[]; readonly messages: readonly object[] } {
     const { paths } = this.draft
-    const located = (blocks: readonly PlacedBlock[], place: string): readonly Block[] =>
-      blocks.map(({ block, path }, index) => {
-        paths.set(`${place}.${index}`, path)
-        return block
-      })
-    const system = located(this.instructions, 'system')
+    const system = blocksAt('system', this.instructions, paths)
     const messages = this.messages.map(({ role, path, blocks }, index) => {
       paths.set(`messages.${index}`, path)
-      return { role, content: located(blocks, `messages.${index}.content`) }
+      return { role, content: blocksAt(`messages.${index}.content`, blocks, paths) }
     })
     return { ...(system.length === 0 ? {} : { system }), messages }
   }

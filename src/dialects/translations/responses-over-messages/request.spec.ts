@@ -35,6 +35,11 @@ const BLOCKS = [
 ]
 const THOUGHT = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: sealed(JSON.stringify(BLOCKS)) }
 
+const allowed = (mode: string, ...names: readonly string[]): object => ({
+  type: 'allowed_tools',
+  mode,
+  tools: names.map((name) => ({ type: 'function', name })),
+})
 const SCHEMA = { type: 'json_schema', name: 'n', schema: { type: 'object' }, strict: true }
 
 describe('A request for a response at a messages upstream', () => {
@@ -66,7 +71,6 @@ describe('A request for a response at a messages upstream', () => {
     [{ stream_options: { include_obfuscation: false } }, {}],
     [{ conversation: null, previous_response_id: null, prompt: null, tools: null, unknown: null }, {}],
     [{ tool_choice: 'auto', parallel_tool_calls: false, tools: [] }, {}],
-    [{ tool_choice: 'required' }, { tool_choice: { type: 'any' } }],
   ])('takes %j along as %j, and says nothing of it', (fields, expected) => {
     const { sent, verdicts } = translate(fields)
     expect(sent).toEqual({
@@ -126,7 +130,11 @@ describe('A request for a response at a messages upstream', () => {
     [{ reasoning: { effort: 'low' } }, 'reasoning.effort', { thinking: 'budget' }],
     [{ reasoning: { effort: 'minimal' } }, 'reasoning.effort', { thinking: 'adaptive' }],
     [{ reasoning: { effort: 'none' } }, 'reasoning.effort', { thinking: 'adaptive', thinkingOff: 'never' }],
-    [{ reasoning: { effort: 'low' }, tool_choice: 'required' }, 'reasoning', { thinking: 'adaptive' }],
+    [
+      { reasoning: { effort: 'low' }, tools: [WEATHER], tool_choice: 'required' },
+      'reasoning',
+      { thinking: 'adaptive' },
+    ],
     [{ reasoning: { effort: 'low' }, input: [user('a'), CALL, OUTPUT] }, 'reasoning', { thinking: 'adaptive' }],
     [{ tools: [WEATHER], tool_choice: { type: 'allowed_tools', mode: 'auto', tools: [WEATHER] } }, 'tool_choice', {}],
     [{ input: [user('a'), { ...CALL, arguments: 'not JSON' }, OUTPUT] }, 'input[1].arguments', {}],
@@ -169,6 +177,11 @@ describe('A request for a response at a messages upstream', () => {
     [{ text: { format: { type: 'json_schema', name: 'a' } } }, 'text.format.schema', 'missing_required_parameter'],
     [{ user: 1 }, 'user', 'invalid_type'],
     [{ stream_options: 1 }, 'stream_options', 'invalid_type'],
+    [{ tool_choice: 'required' }, 'tool_choice', 'invalid_type'],
+    [{ tools: [WEATHER], tool_choice: { type: 'function', name: 'typo' } }, 'tool_choice', 'invalid_type'],
+    [{ tools: [WEATHER], tool_choice: allowed('required', 'typo') }, 'tool_choice.tools[0]', 'invalid_type'],
+    [{ tools: [WEATHER], tool_choice: allowed('auto', 'weather', 'typo') }, 'tool_choice.tools[1]', 'invalid_type'],
+    [{ tools: [WEATHER], tool_choice: allowed('required') }, 'tool_choice', 'invalid_type'],
   ])('says of %j what is wrong with %s', (fields, path, code) => {
     const { kind, details } = thrownBy(() => translate(fields))
     expect([kind, details]).toEqual(['invalid_request', { code, param: path }])
@@ -431,6 +444,19 @@ describe('Its thinking', () => {
       {},
     ])
     expect(sent['thinking']).toEqual({ type: 'adaptive' })
+  })
+
+  it('that comes back with less text than stood before it takes none of that text with it', () => {
+    const [first, second] = BLOCKS
+    const blocks = JSON.stringify([
+      { ...first, textBefore: 4 },
+      { ...second, textBefore: 104 },
+    ])
+    const thoughts = { remember: (): void => undefined, recall: () => blocks }
+    const input = [user('a'), { role: 'assistant', content: 'AAAABB' }, CALL, OUTPUT]
+    const { sent, verdicts } = translate({ input, reasoning: { effort: 'low' } }, { ...ADAPTIVE, thoughts })
+    expect(sent['messages']).toMatchObject([{}, said('assistant', text('AAAABB'), USE), {}])
+    expect([sent['thinking'], verdicts.approximated]).toEqual([undefined, 'reasoning'])
   })
 
   it('comes back from memory for clients that do not send it, and is switched off where it is lost', () => {

@@ -1,6 +1,6 @@
 import type { JsonBody } from '../../../core/json-body.js'
 import type { MessagesFields } from '../../anthropic-messages.js'
-import { dropUnknown, type Members, objectAt, textAt } from '../members.js'
+import { dropUnknown, isAbsent, type Members, objectAt, textAt } from '../members.js'
 import { readConversation } from '../responses/conversation.js'
 import {
   COMMON_FIELDS,
@@ -11,21 +11,25 @@ import {
 } from '../responses/request-draft.js'
 import { readToolChoice, readTools } from '../responses/tools.js'
 import { samplingFields, SERVICE_TIERS } from '../to-messages/request-fields.js'
+import { messagesTools } from '../to-messages/tools.js'
 import { MessagesConversation } from './messages.js'
 import type { MessagesDraft } from './messages-draft.js'
 import { setThinking } from './thinking.js'
-import { setTools } from './tools.js'
 
 type Handler = FieldHandler<MessagesDraft>
 
+/** The caller's fields by the upstream's that are made of them, beside those that handlers set. */
+const PATHS = { messages: 'input', model: 'model', tools: 'tools', tool_choice: 'tool_choice' }
+
 const FORMAT = new Set(['type', 'name', 'schema', 'strict'])
 
+const TEXT = new Set(['format'])
+
 const text: Handler = (value, draft) => {
-  for (const [name, member] of Object.entries(objectAt(value, 'text'))) {
-    if (member == null) continue
-    if (name === 'format') setFormat(objectAt(member, 'text.format'), draft)
-    else draft.verdicts.drop(`text.${name}`)
-  }
+  const members = objectAt(value, 'text')
+  const { format } = members
+  dropUnknown(members, TEXT, 'text', draft.verdicts)
+  if (!isAbsent(format)) setFormat(objectAt(format, 'text.format'), draft)
 }
 
 /** Its name has no meaning there, and upstreams always keep to the schema. */
@@ -91,25 +95,34 @@ export const FIELDS: FieldTable<MessagesDraft> = {
   user: userId,
 }
 
+/** What is sent, and what its answer is translated with. */
+interface MessagesRequest {
+  readonly request: JsonBody<MessagesFields>
+  /** Names of tools that take a text. */
+  readonly customNames: ReadonlySet<string>
+}
+
 /** The request as one for a message. Throws `invalid_request` for what has no meaning there. */
-export function messagesRequest(draft: MessagesDraft): JsonBody<MessagesFields> {
+export function messagesRequest(draft: MessagesDraft): MessagesRequest {
   const { input, instructions } = draft.body.fields
-  draft.paths.set('messages', 'input')
-  draft.paths.set('model', 'model')
+  for (const [upstream, caller] of Object.entries(PATHS)) draft.paths.set(upstream, caller)
   const conversation = new MessagesConversation(readConversation(instructions, input, draft), draft)
   draft.translateFields(FIELDS)
   const maximumTokens = draft.maximumTokens ?? defaultMaximum(draft)
-  setTools(draft)
-  const isThinking = setThinking(draft.reasoning, { maximumTokens, isLost: conversation.isThoughtLost }, draft)
   const { outputConfig, upstream, target, body, facts, verdicts } = draft
-  return draft.written<MessagesFields>({
+  const tools = messagesTools({ tools: draft.tools, choice: draft.toolChoice, isSerial: draft.isSerial }, draft)
+  const isAllowed = !conversation.isThoughtLost && !tools.isForced
+  const isThinking = setThinking(draft.reasoning, { maximumTokens, isAllowed }, draft)
+  const request = draft.written<MessagesFields>({
     model: target.upstreamModel,
     max_tokens: maximumTokens,
     ...conversation.fields(),
+    ...tools.fields,
     ...upstream,
     ...samplingFields({ ...body.fields }, facts.sampling, isThinking, verdicts),
     ...(Object.keys(outputConfig).length === 0 ? {} : { output_config: outputConfig }),
   })
+  return { request, customNames: tools.customNames }
 }
 
 /** The upstream needs one. */

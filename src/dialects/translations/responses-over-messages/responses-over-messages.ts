@@ -3,7 +3,6 @@ import type { ResponsesFields } from '../../openai-responses.js'
 import type { Translator } from '../../translator.js'
 import { withCallersPath } from '../caller-paths.js'
 import { ResponseEnvelope } from '../responses/envelope.js'
-import { fieldNamedIn } from '../to-messages/error-field.js'
 import { responseOfMessage } from './answer.js'
 import { MessageToResponseEvents } from './events.js'
 import { MessagesDraft } from './messages-draft.js'
@@ -12,13 +11,13 @@ import { messagesRequest } from './request.js'
 /** Responses served by an upstream that speaks messages. */
 export const responsesOverMessages: Translator<ResponsesFields, MessagesFields> = (body, target, verdicts) => {
   const draft = new MessagesDraft(body, target, verdicts)
-  const request = messagesRequest(draft)
-  const { wishes, customNames } = draft
+  const { request, customNames } = messagesRequest(draft)
+  const { wishes, paths } = draft
   const context = { envelope: new ResponseEnvelope(body, target.kept), wishes, target, customNames }
   return {
     request,
     response: (answer, texts) => responseOfMessage(answer, texts, context),
     events: () => new MessageToResponseEvents(context),
-    error: (error) => withCallersPath(error, draft.paths.callersPath, fieldNamedIn),
+    error: (error) => withCallersPath(error, paths.callersPath),
   }
 }

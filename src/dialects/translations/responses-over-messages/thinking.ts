@@ -7,8 +7,8 @@ const EFFORT = 'reasoning.effort'
 /** What the rest of the request says of thinking. */
 export interface ThinkingRequest {
   readonly maximumTokens: number
-  /** The last turn called tools, and its thoughts are lost: upstreams refuse such a turn of a model that thinks. */
-  readonly isLost: boolean
+  /** Upstreams do not let a model think that must call a tool; nor one whose last turn called tools, if its thoughts are lost. */
+  readonly isAllowed: boolean
 }
 
 /** Sets `thinking` and `output_config.effort`; true if the model thinks. */
@@ -36,8 +36,8 @@ export function setThinking(
 function thinkingAsked(
   effort: string | undefined,
   summaryPath: string | undefined,
-  { maximumTokens, isLost }: ThinkingRequest,
-  { verdicts, facts, isForced }: MessagesDraft,
+  { maximumTokens, isAllowed }: ThinkingRequest,
+  { verdicts, facts }: MessagesDraft,
 ): ThinkingFields {
   if (facts.thinking === 'none' || (facts.thinking === 'budget' && effort === undefined)) {
     // There are no thoughts to sum up.
@@ -47,9 +47,7 @@ function thinkingAsked(
   }
   if (effort === undefined && summaryPath === undefined) return {}
   const display = summaryPath === undefined ? {} : { display: 'summarized' }
-  // Upstreams do not let a model think that must call a tool. For a turn without its thoughts never a 400 in the middle of an agent's
-  // loop: the model goes on without thinking.
-  const isAllowed = !isLost && !isForced
+  // Never a 400 in the middle of an agent's loop: the model goes on without thinking.
   if (!isAllowed) verdicts.approximate('reasoning')
   return withThinking(effort, { facts, maximumTokens, isAllowed, display, effortPath: EFFORT }, verdicts)
 }

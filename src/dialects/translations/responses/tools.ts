@@ -1,28 +1,8 @@
 import type { JsonText, JsonTexts } from '../../../core/json-text.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import type { Verdicts } from '../../verdicts.js'
-import { dropUnknown, listAt, type Members, objectAt, optionalTextAt, textAt } from '../members.js'
-
-interface ToolHead {
-  readonly path: string
-  readonly name: string
-  readonly description: string | undefined
-}
-
-export interface FunctionTool extends ToolHead {
-  readonly kind: 'function'
-  /** Absent = none are taken. */
-  readonly parameters: { readonly schema: Members; readonly spelled: JsonText } | undefined
-  readonly strict: boolean | undefined
-}
-
-export interface CustomTool extends ToolHead {
-  readonly kind: 'custom'
-  /** undefined = any text. */
-  readonly grammar: Members | undefined
-}
-
-export type Tool = FunctionTool | CustomTool
+import { dropUnknown, isAbsent, listAt, type Members, objectAt, optionalTextAt, textAt } from '../members.js'
+import type { NamedTool, Tool, ToolChoice } from '../tools.js'
 
 const FUNCTION = new Set(['type', 'name', 'description', 'parameters', 'strict', 'allowed_callers', 'defer_loading'])
 const CUSTOM = new Set(['type', 'name', 'description', 'format', 'allowed_callers', 'defer_loading'])
@@ -40,6 +20,7 @@ export function readTools(tools: unknown, texts: JsonTexts, verdicts: Verdicts):
     judgeCallers(tool, path, verdicts)
     const head = {
       path,
+      bodyPath: path,
       name: textAt(tool['name'], `${path}.name`),
       description: optionalTextAt(tool['description'], `${path}.description`),
     }
@@ -49,9 +30,9 @@ export function readTools(tools: unknown, texts: JsonTexts, verdicts: Verdicts):
   })
 }
 
-function readFunction(tool: Members, head: ToolHead, spelled: JsonText | undefined): FunctionTool {
+function readFunction(tool: Members, head: Omit<Tool, 'kind'>, spelled: JsonText | undefined): Tool {
   const { parameters, strict } = tool
-  const schema = parameters == null ? undefined : objectAt(parameters, `${head.path}.parameters`)
+  const schema = isAbsent(parameters) ? undefined : objectAt(parameters, `${head.path}.parameters`)
   return {
     ...head,
     kind: 'function',
@@ -64,47 +45,39 @@ function readFunction(tool: Members, head: ToolHead, spelled: JsonText | undefin
 function judgeCallers(tool: Members, path: string, verdicts: Verdicts): void {
   const { allowed_callers: callers, defer_loading: isDeferred } = tool
   if (isDeferred === true) verdicts.refuse(`${path}.defer_loading`, 'Send the tool without it.')
-  if (callers == null) return
+  if (isAbsent(callers)) return
   const others = listAt(callers, `${path}.allowed_callers`).filter((caller) => caller !== 'direct')
   if (others.length > 0) verdicts.refuse(`${path}.allowed_callers`, 'Only direct calls are served.')
 }
 
 function grammarOf(format: unknown, path: string, verdicts: Verdicts): Members | undefined {
-  if (format == null) return undefined
+  if (isAbsent(format)) return undefined
   const grammar = objectAt(format, `${path}.format`)
   if (grammar['type'] === 'text') return undefined
   if (grammar['type'] === 'grammar') return grammar
   return verdicts.refuse(`${path}.format.type`, 'Send text or grammar.')
 }
 
-export interface NamedTool {
-  readonly kind: 'function' | 'custom'
-  readonly name: string
-}
-
-export type ToolChoice =
-  | { readonly kind: 'none' | 'auto' | 'required' }
-  | { readonly kind: 'named'; readonly tool: NamedTool }
-  | { readonly kind: 'allowed'; readonly isRequired: boolean; readonly tools: readonly NamedTool[] }
-
 /** Reads `tool_choice`. Throws `invalid_request`, also for tools that upstreams run. */
 export function readToolChoice(choice: unknown, verdicts: Verdicts): ToolChoice {
-  if (choice === 'none' || choice === 'auto' || choice === 'required') return { kind: choice }
-  const object = isRecord(choice) ? choice : verdicts.refuse('tool_choice', 'Send none, auto, required or an object.')
-  if (object['type'] !== 'allowed_tools') return { kind: 'named', tool: namedTool(object, 'tool_choice', verdicts) }
+  const path = 'tool_choice'
+  if (choice === 'none' || choice === 'auto' || choice === 'required') return { kind: choice, path }
+  const object = isRecord(choice) ? choice : verdicts.refuse(path, 'Send none, auto, required or an object.')
+  if (object['type'] !== 'allowed_tools') return { kind: 'named', path, tool: namedTool(object, path, verdicts) }
   const { mode, tools } = object
-  if (mode !== 'auto' && mode !== 'required') verdicts.refuse('tool_choice.mode', 'Send auto or required.')
+  if (mode !== 'auto' && mode !== 'required') verdicts.refuse(`${path}.mode`, 'Send auto or required.')
   return {
     kind: 'allowed',
+    path,
     isRequired: mode === 'required',
-    tools: listAt(tools, 'tool_choice.tools').map((tool, index) => {
-      const path = `tool_choice.tools[${index}]`
-      return namedTool(objectAt(tool, path), path, verdicts)
+    tools: listAt(tools, `${path}.tools`).map((tool, index) => {
+      const toolPath = `${path}.tools[${index}]`
+      return namedTool(objectAt(tool, toolPath), toolPath, verdicts)
     }),
   }
 }
 
 function namedTool({ type, name }: Members, path: string, verdicts: Verdicts): NamedTool {
   if (type !== 'function' && type !== 'custom') return verdicts.refuse(`${path}.type`, ONLY_CALLABLE)
-  return { kind: type, name: textAt(name, `${path}.name`) }
+  return { kind: type, name: textAt(name, `${path}.name`), path }
 }

@@ -1,4 +1,5 @@
 import type { Verdicts } from '../../verdicts.js'
+import type { PathMap } from '../caller-paths.js'
 
 /** A content block of the upstream. */
 export type Block = Record<string, unknown> & { readonly type: string }
@@ -7,6 +8,14 @@ export type Block = Record<string, unknown> & { readonly type: string }
 export interface PlacedBlock {
   readonly block: Block
   readonly path: string
+}
+
+/** The blocks as they stand at `place` of the upstream's request, and in `paths` the caller's fields that they were made of. */
+export function blocksAt(place: string, blocks: readonly PlacedBlock[], paths: PathMap): readonly Block[] {
+  return blocks.map(({ block, path }, index) => {
+    paths.set(`${place}.${index}`, path)
+    return block
+  })
 }
 
 /** A text block; none for a text of white space alone, which upstreams refuse. */

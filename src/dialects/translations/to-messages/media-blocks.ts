@@ -4,8 +4,9 @@ import type { Verdicts } from '../../verdicts.js'
 import { isAbsent } from '../members.js'
 import type { Block } from './blocks.js'
 
-const IMAGE_TYPES: ReadonlySet<string> = new Set(['image/jpeg', 'image/png', 'image/gif', 'image/webp'])
-const WEB_URL = /^https?:\/\//i
+/** Types of images that the messages dialect has. */
+export const IMAGE_TYPES: ReadonlySet<string> = new Set(['image/jpeg', 'image/png', 'image/gif', 'image/webp'])
+export const WEB_URL = /^https?:\/\//i
 
 /** An image for its URL, which stands at `path`: fetched by the upstream, as the gateway never does, or with the data in it. */
 export function imageBlock(url: string, path: string, verdicts: Verdicts): Block {
@@ -16,7 +17,7 @@ export function imageBlock(url: string, path: string, verdicts: Verdicts): Block
   return { type: 'image', source: { type: 'base64', media_type, data: base64 } }
 }
 
-/** `auto` is what every upstream does that is told nothing. */
+/** `auto` is the default of every upstream. */
 export function judgeDetail(detail: unknown, path: string, verdicts: Verdicts): void {
   if (!isAbsent(detail) && detail !== 'auto') verdicts.drop(path)
 }

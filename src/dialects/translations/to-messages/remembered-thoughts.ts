@@ -1,6 +1,5 @@
-import { isRecord } from '../../../core/validation-rules.js'
 import type { Thoughts } from '../../translator.js'
-import { parsedOr } from '../members.js'
+import { parsedOr, recordOr } from '../members.js'
 import { type Block, type PlacedBlock, textBlock } from './blocks.js'
 import { thinkingBlock } from './thinking-blocks.js'
 
@@ -11,7 +10,7 @@ interface Thought {
 }
 
 /** What was thought before one call, and the caller's field that it is put at. */
-export interface RecalledThoughts {
+interface RecalledThoughts {
   readonly path: string
   readonly thoughts: readonly Thought[]
 }
@@ -24,10 +23,11 @@ export class ThoughtsBeforeCalls {
   constructor(private readonly thoughts: Thoughts | undefined) {}
 
   said(text: string): void {
-    this.textBefore += visibleLength(text)
+    if (this.thoughts !== undefined) this.textBefore += visibleLength(text)
   }
 
   add(block: Block): void {
+    if (this.thoughts === undefined) return
     this.blocks.push(this.textBefore === 0 ? block : { ...block, textBefore: this.textBefore })
   }
 
@@ -46,7 +46,7 @@ export function recalledThoughts(thoughts: Thoughts | undefined, callId: string,
 
 function thoughtOf(value: unknown): readonly Thought[] {
   const block = thinkingBlock(value)
-  const textBefore = isRecord(value) ? value['textBefore'] : undefined
+  const { textBefore } = recordOr(value)
   return block === undefined ? [] : [{ block, textBefore: typeof textBefore === 'number' ? textBefore : 0 }]
 }
 
@@ -58,6 +58,26 @@ export function withThoughts(
   turn: readonly PlacedBlock[],
   recalled: readonly RecalledThoughts[],
 ): readonly PlacedBlock[] | undefined {
+  const textBefore = visibleTextBeforeCalls(turn)
+  const isTooShort = recalled.some(({ thoughts }, call) =>
+    thoughts.some((thought) => thought.textBefore > (textBefore[call] ?? 0)),
+  )
+  // Known before a block is cut in two, which changes it in its place.
+  return isTooShort ? undefined : placedThoughts(turn, recalled)
+}
+
+/** By the position of the call in its turn. */
+function visibleTextBeforeCalls(turn: readonly PlacedBlock[]): readonly number[] {
+  const lengths: number[] = []
+  let length = 0
+  for (const { block } of turn) {
+    if (block.type === 'tool_use') lengths.push(length)
+    length += visibleLength(textOf(block))
+  }
+  return lengths
+}
+
+function placedThoughts(turn: readonly PlacedBlock[], recalled: readonly RecalledThoughts[]): readonly PlacedBlock[] {
   const placed: PlacedBlock[] = []
   let call = 0
   let position = 0
@@ -69,7 +89,6 @@ export function withThoughts(
     const end = textBefore + visibleLength(textOf(block))
     for (let thought = thoughts[position]; thought !== undefined; thought = thoughts[position]) {
       if (!isCall && thought.textBefore >= end) break
-      if (thought.textBefore > end) return undefined
       placed.push(...cutOff(next, thought.textBefore - textBefore), { block: thought.block, path })
       textBefore = Math.max(textBefore, thought.textBefore)
       position++

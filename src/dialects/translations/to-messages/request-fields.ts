@@ -8,9 +8,9 @@ export const SERVICE_TIERS: ReadonlyMap<unknown, string> = new Map([
   ['default', 'standard_only'],
 ])
 
-/** What an upstream takes from models that are not told how to choose their words: what is so anyway. */
+/** Default of temperature and top_p, accepted everywhere. */
 const NEUTRAL = 1
-/** Of a model that thinks. */
+/** Smallest top_p accepted while the model thinks. */
 const SMALLEST_TOP_P = 0.95
 
 /** Upstreams refuse them from newer models, and all but the neutral ones where the model thinks. */

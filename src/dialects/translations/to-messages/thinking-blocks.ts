@@ -15,8 +15,14 @@ const THINKING_TYPES: ReadonlySet<unknown> = new Set(['thinking', 'redacted_thin
 
 export const isThinkingType = (type: unknown): boolean => THINKING_TYPES.has(type)
 
-/** Whether a turn called tools, and what was thought before is not known any more. */
-export function isThoughtLost(turn: readonly PlacedBlock[] = []): boolean {
+interface Turn {
+  readonly role: string
+  readonly blocks: readonly PlacedBlock[]
+}
+
+/** Whether the last turn of the assistant called tools, and what it thought before is not known any more. */
+export function isThoughtLost(turns: readonly Turn[]): boolean {
+  const turn = turns.findLast(({ role }) => role === 'assistant')?.blocks ?? []
   const firstCall = turn.findIndex(({ block }) => block.type === 'tool_use')
   return firstCall !== -1 && !turn.slice(0, firstCall).some(({ block }) => isThinkingType(block.type))
 }

@@ -2,20 +2,25 @@ import type { ModelFacts } from '../../model-facts.js'
 import type { Verdicts } from '../../verdicts.js'
 import type { Members } from '../members.js'
 
-/** Tokens for an effort, where a model is told a budget. */
+const SMALLEST_BUDGET = 1024
+const LARGEST_BUDGET = 32_000
+
+/** Budget of each effort, in tokens; a budget between two of them means the lower effort. */
 const BUDGETS: ReadonlyMap<string, number> = new Map([
-  ['minimal', 1024],
+  ['minimal', SMALLEST_BUDGET],
   ['low', 2048],
   ['medium', 8192],
   ['high', 16_384],
-  ['xhigh', 32_000],
-  ['max', 32_000],
+  ['xhigh', LARGEST_BUDGET],
 ])
 
 /** The efforts that there are, beside none. */
-export const EFFORTS: readonly string[] = [...BUDGETS.keys()]
+export const EFFORTS: readonly string[] = [...BUDGETS.keys(), 'max']
 
-const SMALLEST_BUDGET = 1024
+/** The effort for a budget: the last one that has no more. */
+export const effortFor = (budgetTokens: number): string =>
+  [...BUDGETS].findLast(([, tokens]) => tokens <= budgetTokens)?.[0] ?? 'minimal'
+
 /** Of the maximum of tokens; the rest is for the answer. */
 const LARGEST_SHARE = 0.8
 
@@ -26,7 +31,7 @@ export interface ThinkingFields {
 }
 
 /** What else is said of thinking. */
-export interface ThinkingTerms {
+interface ThinkingTerms {
   readonly facts: ModelFacts
   readonly maximumTokens: number
   /** Whether the rest of the request lets the model think. */
@@ -43,7 +48,7 @@ export const withThinking = (effort: string | undefined, terms: ThinkingTerms, v
     ? adaptiveThinking(effort, terms, verdicts)
     : budgetThinking(effort ?? 'minimal', terms, verdicts)
 
-/** Models that think by themselves are told not to; those that cannot be are told to think little. */
+/** Switches thinking off in models that think by themselves, or asks for little of it where they cannot be kept from it. */
 export function withoutThinking(
   { thinking, thinkingOff }: ModelFacts,
   path: string,
@@ -75,6 +80,6 @@ function budgetThinking(
   // The budget must be less than the maximum, and has a minimum of its own.
   if (maximumTokens <= SMALLEST_BUDGET) return {}
   const largest = Math.max(SMALLEST_BUDGET, Math.floor(maximumTokens * LARGEST_SHARE))
-  const budget_tokens = Math.min(BUDGETS.get(effort) ?? SMALLEST_BUDGET, largest)
+  const budget_tokens = Math.min(BUDGETS.get(effort) ?? LARGEST_BUDGET, largest)
   return { thinking: { type: 'enabled', budget_tokens, ...display } }
 }
