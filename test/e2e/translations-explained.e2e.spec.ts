@@ -294,8 +294,8 @@ describe('What an upstream refuses', () => {
   const tool = { name: 'not a name', description: 'x' }
 
   it.each<[string, number, object, string]>([
-    ['a tool', 0, { tools: [{ type: 'function', function: tool }] }, 'tools[0]'],
-    ['a tool', 2, { tools: [{ type: 'function', ...tool, parameters: {} }] }, 'tools[0]'],
+    ['a tool', 0, { tools: [{ type: 'function', function: tool }] }, 'tools[0].function.name'],
+    ['a tool', 2, { tools: [{ type: 'function', ...tool, parameters: {} }] }, 'tools[0].name'],
     ['the maximum', 0, { max_completion_tokens: 1_000_000 }, 'max_completion_tokens'],
     ['the maximum', 2, { max_output_tokens: 1_000_000 }, 'max_output_tokens'],
     ['the user', 3, { safety_identifier: 'x'.repeat(600) }, 'safety_identifier'],
