@@ -2,7 +2,7 @@ import { type FieldError, GatewayError } from '../../core/errors.js'
 import { isRecord, missing, wrongType } from '../../core/validation-rules.js'
 import type { Verdicts } from '../verdicts.js'
 
-/** Readers of what no DTO has judged: a value of another kind is the caller's mistake, named by its path. */
+/** Readers of what no DTO has checked: a value of another kind is the caller's mistake, named by its path. */
 
 /** Members of an object whose types are not known. */
 export type Members = Readonly<Record<string, unknown>>

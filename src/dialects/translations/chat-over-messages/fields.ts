@@ -1,49 +1,29 @@
 import { isRecord } from '../../../core/validation-rules.js'
 import type { Verdicts } from '../../verdicts.js'
 import { dropUnknown, invalidShape, isAbsent, type Members, objectAt, optionalListAt, textAt } from '../members.js'
+import { dropped, elsewhere, type FieldRule, type FieldTable, refused, refusedUnless } from '../field-table.js'
 import { SERVICE_TIERS } from '../to-messages/request-fields.js'
 
-/** Judges a field of the request that is not null. */
-type FieldRule = (value: unknown, path: string, verdicts: Verdicts) => void
-
-/** It stands in the upstream's request; `request.ts` says as what. */
-const translated: FieldRule = () => undefined
-
-const dropped: FieldRule = (_value, path, verdicts) => {
-  verdicts.drop(path)
-}
-
-/** For values that are what happens without them. */
-const droppedUnless =
-  (isDefault: (value: unknown) => boolean): FieldRule =>
-  (value, path, verdicts) => {
-    if (!isDefault(value)) verdicts.drop(path)
-  }
-
-const refusedUnless =
-  (isDefault: (value: unknown) => boolean, wayOut: string): FieldRule =>
-  (value, path, verdicts) => {
-    if (!isDefault(value)) verdicts.refuse(path, wayOut)
-  }
+/** Nothing is made here but verdicts: `request.ts` says as what a field stands in the upstream's request. */
+type Rule = FieldRule<{ readonly verdicts: Verdicts }>
 
 const LEAVE_OUT = 'Leave it out.'
-const NEVER = (): boolean => false
 const isZero = (value: unknown): boolean => value === 0
 
 const STREAM_OPTIONS: ReadonlySet<string> = new Set(['include_usage', 'include_obfuscation'])
 
-const streamOptions: FieldRule = (value, path, verdicts) => {
+const streamOptions: Rule = (value, { verdicts }, path) => {
   const options = objectAt(value, path)
   dropUnknown(options, STREAM_OPTIONS, path, verdicts)
   // Chunks are not padded: false is what happens anyway.
   if (options['include_obfuscation'] === true) verdicts.drop(`${path}.include_obfuscation`)
 }
 
-const temperature: FieldRule = (value, path, verdicts) => {
+const temperature: Rule = (value, { verdicts }, path) => {
   if (Number(value) > 1) verdicts.refuse(path, 'Send at most 1.')
 }
 
-const responseFormat: FieldRule = (value, path, verdicts) => {
+const responseFormat: Rule = (value, { verdicts }, path) => {
   const format = objectAt(value, path)
   const { type } = format
   if (type === 'text') return
@@ -59,54 +39,46 @@ const FORMAT_MEMBERS: ReadonlySet<string> = new Set(['name', 'schema', 'strict']
 
 const isTextAlone = (value: unknown): boolean => Array.isArray(value) && value.every((item) => item === 'text')
 
-/** What becomes of every field of a chat request; all others are dropped. */
-export const CHAT_FIELDS: Readonly<Record<string, FieldRule>> = {
-  messages: translated,
-  model: translated,
-  audio: refusedUnless(NEVER, 'Ask for text.'),
+export const CHAT_FIELDS: FieldTable<{ readonly verdicts: Verdicts }> = {
+  messages: elsewhere,
+  model: elsewhere,
+  audio: refused('Ask for text.'),
   frequency_penalty: refusedUnless(isZero, LEAVE_OUT),
-  function_call: translated,
-  functions: translated,
+  function_call: elsewhere,
+  functions: elsewhere,
   logit_bias: refusedUnless((value) => isRecord(value) && Object.keys(value).length === 0, LEAVE_OUT),
   logprobs: refusedUnless((value) => value === false, LEAVE_OUT),
-  max_completion_tokens: translated,
-  max_tokens: translated,
+  max_completion_tokens: elsewhere,
+  max_tokens: elsewhere,
   metadata: dropped,
   modalities: refusedUnless(isTextAlone, 'Ask for text.'),
-  moderation: refusedUnless(NEVER, LEAVE_OUT),
+  moderation: refused(LEAVE_OUT),
   n: refusedUnless((value) => value === 1, 'Ask for one choice.'),
-  parallel_tool_calls: translated,
+  parallel_tool_calls: elsewhere,
   prediction: dropped,
   presence_penalty: refusedUnless(isZero, LEAVE_OUT),
   prompt_cache_key: dropped,
   prompt_cache_options: dropped,
   prompt_cache_retention: dropped,
-  reasoning_effort: translated,
+  reasoning_effort: elsewhere,
   response_format: responseFormat,
-  safety_identifier: translated,
+  safety_identifier: elsewhere,
   seed: dropped,
   service_tier: refusedUnless((value) => SERVICE_TIERS.has(value), 'Send auto or default.'),
-  stop: translated,
-  store: droppedUnless((value) => value === false),
-  stream: translated,
+  stop: elsewhere,
+  store: (value, { verdicts }, name) => {
+    if (value !== false) verdicts.drop(name)
+  },
+  stream: elsewhere,
   stream_options: streamOptions,
   temperature,
-  tool_choice: translated,
-  tools: translated,
+  tool_choice: elsewhere,
+  tools: elsewhere,
   top_logprobs: refusedUnless(isZero, LEAVE_OUT),
-  top_p: translated,
-  user: translated,
+  top_p: elsewhere,
+  user: elsewhere,
   verbosity: dropped,
-  web_search_options: refusedUnless(NEVER, LEAVE_OUT),
-}
-
-export function judgeFields(body: Members, verdicts: Verdicts): void {
-  for (const [name, value] of Object.entries(body)) {
-    if (isAbsent(value)) continue
-    const rule = Object.hasOwn(CHAT_FIELDS, name) ? CHAT_FIELDS[name] : undefined
-    if (rule === undefined) verdicts.drop(name)
-    else rule(value, name, verdicts)
-  }
+  web_search_options: refused(LEAVE_OUT),
 }
 
 /** The upstream needs a maximum; the caller's newer name wins. */

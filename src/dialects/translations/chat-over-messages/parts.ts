@@ -3,7 +3,7 @@ import type { ModelFacts } from '../../model-facts.js'
 import type { Verdicts } from '../../verdicts.js'
 import { dropUnknown, isAbsent, type Members, objectAt, optionalListAt, optionalTextAt, textAt } from '../members.js'
 import { type Block, type CacheMarks, type PlacedBlock, textBlock } from '../to-messages/blocks.js'
-import { documentBlock, imageBlock, judgeDetail } from '../to-messages/media-blocks.js'
+import { documentBlock, imageBlock, checkDetail } from '../to-messages/media-blocks.js'
 
 /** What the blocks of a whole request are made with. */
 export interface PartContext {
@@ -89,7 +89,7 @@ function image(part: Members, path: string, { facts, verdicts }: PartContext): B
   const urlPath = `${path}.image_url.url`
   const url = textAt(picture['url'], urlPath)
   dropUnknown(picture, IMAGE_MEMBERS, `${path}.image_url`, verdicts)
-  judgeDetail(picture['detail'], `${path}.image_url.detail`, verdicts)
+  checkDetail(picture['detail'], `${path}.image_url.detail`, verdicts)
   return imageBlock(url, urlPath, verdicts)
 }
 

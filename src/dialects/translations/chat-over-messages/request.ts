@@ -8,7 +8,8 @@ import type { Verdicts } from '../../verdicts.js'
 import { PathMap } from '../caller-paths.js'
 import { isAbsent, type Members, textAt } from '../members.js'
 import { Conversation, type Turn } from './conversation.js'
-import { judgeFields, maximumTokens, stopSequences } from './fields.js'
+import { CHAT_FIELDS, maximumTokens, stopSequences } from './fields.js'
+import { applyFieldTable } from '../field-table.js'
 import { type Block, blocksAt } from '../to-messages/blocks.js'
 import { samplingFields, SERVICE_TIERS } from '../to-messages/request-fields.js'
 import { isThoughtLost } from '../to-messages/thinking-blocks.js'
@@ -29,11 +30,11 @@ export function translatedRequest(
 ): TranslatedRequest {
   const fields: Members = { ...body.fields }
   const { facts } = target
-  judgeFields(fields, verdicts)
+  applyFieldTable(fields, CHAT_FIELDS, { verdicts })
   const texts = new JsonTexts(body.bytes)
   const paths = fieldPaths(fields)
   const conversation = new Conversation(body.fields.messages, target, verdicts)
-  if (conversation.isPrefilled) judgePrefill(conversation, target, verdicts)
+  if (conversation.isPrefilled) checkPrefill(conversation, target, verdicts)
   const tools = chatTools(fields, texts, { facts, verdicts, paths })
   const max_tokens = maximumTokens(fields, facts.maxOutputTokens, verdicts)
   const isAllowed = !tools.isForced && !conversation.isPrefilled && !isThoughtLost(conversation.turns)
@@ -104,7 +105,7 @@ function contentOf(blocks: readonly Block[]): string | readonly Block[] {
  * A last message of the assistant is the beginning of the answer there, and not a turn before it. Models that decide themselves how
  * much they think do not take one.
  */
-function judgePrefill(
+function checkPrefill(
   { turns }: { readonly turns: readonly Turn[] },
   target: TranslationTarget,
   verdicts: Verdicts,

@@ -1,39 +1,16 @@
 import { hash } from 'node:crypto'
 import { isRecord } from '../../../core/validation-rules.js'
 import type { ChatFields } from '../../openai-wire.js'
+import { applyFieldTable, dropped, elsewhere, type FieldTable, passed, refused } from '../field-table.js'
 import { isAbsent, listAt, type Members, objectAt, textAt, wrongShape } from '../members.js'
 import { effortFor } from '../to-messages/thinking.js'
 import { conversationOf } from './conversation.js'
 import { type MemberTable, type ChatRequestDraft } from './request-draft.js'
 import { translateToolChoice, translateTools } from './tools.js'
 
-type FieldTranslation = (value: unknown, draft: ChatRequestDraft) => void
-
-/** Read together with others. */
-const elsewhere: FieldTranslation = () => undefined
-
-const same =
-  (name: string): FieldTranslation =>
-  (value, draft) => {
-    draft.set(name, value, name)
-  }
-
-const refused =
-  (path: string, wayOut: string): FieldTranslation =>
-  (_value, { verdicts }) => {
-    verdicts.refuse(path, wayOut)
-  }
-
-const dropped =
-  (path: string): FieldTranslation =>
-  (_value, { verdicts }) => {
-    verdicts.drop(path)
-  }
-
 const LEAVE_OUT = 'Leave it out, or ask for a model that is served in its own dialect.'
 
-/** What becomes of each field of a messages request; those that it lacks are dropped. */
-const FIELDS: Readonly<Record<string, FieldTranslation>> = {
+const FIELDS: FieldTable<ChatRequestDraft> = {
   model: elsewhere,
   messages: elsewhere,
   system: elsewhere,
@@ -41,9 +18,9 @@ const FIELDS: Readonly<Record<string, FieldTranslation>> = {
   max_tokens: maximum,
   stop_sequences: stops,
   stream,
-  temperature: same('temperature'),
-  top_p: same('top_p'),
-  top_k: refused('top_k', LEAVE_OUT),
+  temperature: passed,
+  top_p: passed,
+  top_k: refused(LEAVE_OUT),
   tools: translateTools,
   tool_choice: translateToolChoice,
   thinking,
@@ -51,11 +28,11 @@ const FIELDS: Readonly<Record<string, FieldTranslation>> = {
   metadata,
   service_tier: serviceTier,
   speed,
-  container: refused('container', LEAVE_OUT),
-  inference_geo: refused('inference_geo', LEAVE_OUT),
-  user_profile_id: refused('user_profile_id', LEAVE_OUT),
-  workspace_id: refused('workspace_id', LEAVE_OUT),
-  diagnostics: dropped('diagnostics'),
+  container: refused(LEAVE_OUT),
+  inference_geo: refused(LEAVE_OUT),
+  user_profile_id: refused(LEAVE_OUT),
+  workspace_id: refused(LEAVE_OUT),
+  diagnostics: dropped,
 }
 
 /** The names of the fields that have a verdict of their own. */
@@ -66,12 +43,7 @@ export function translateFields(draft: ChatRequestDraft, model: string): ChatFie
   const messages = conversationOf(draft)
   draft.set('model', model, 'model')
   draft.set('messages', messages, 'messages')
-  for (const [name, value] of Object.entries(draft.source)) {
-    if (isAbsent(value)) continue
-    const translate = Object.hasOwn(FIELDS, name) ? FIELDS[name] : undefined
-    if (translate === undefined) draft.verdicts.drop(name)
-    else translate(value, draft)
-  }
+  applyFieldTable(draft.source, FIELDS, draft)
   return { ...draft.fields, model, messages }
 }
 

@@ -1,23 +1,16 @@
 import type { ChatFields } from '../../openai-wire.js'
 import type { JsonBody } from '../../../core/json-body.js'
+import { dropped, type FieldRule, type FieldTable, passed } from '../field-table.js'
 import { dropUnknown, isAbsent, type Members, objectAt, textAt } from '../members.js'
 import { readConversation } from '../responses/conversation.js'
-import {
-  COMMON_FIELDS,
-  dropped,
-  type FieldHandler,
-  type FieldTable,
-  passed,
-  readReasoningAsked,
-  type ResponsesDraft,
-} from '../responses/request-draft.js'
+import { COMMON_FIELDS, readReasoningAsked, type ResponsesDraft } from '../responses/request-draft.js'
 import { readToolChoice, readTools } from '../responses/tools.js'
 import type { NamedTool, Tool, ToolChoice } from '../tools.js'
 import { chatMessages } from './messages.js'
 
-type Handler = FieldHandler<ResponsesDraft>
+type Rule = FieldRule<ResponsesDraft>
 
-const reasoning: Handler = (value, draft) => {
+const reasoning: Rule = (value, draft) => {
   const { effort, summaryPath } = readReasoningAsked(value, draft)
   if (effort !== undefined) draft.set('reasoning_effort', effort, 'reasoning.effort')
   if (summaryPath === undefined) return
@@ -28,7 +21,7 @@ const reasoning: Handler = (value, draft) => {
 
 const FORMAT = new Set(['type', 'name', 'description', 'schema', 'strict'])
 
-const text: Handler = (value, draft) => {
+const text: Rule = (value, draft) => {
   for (const [name, member] of Object.entries(objectAt(value, 'text'))) {
     if (isAbsent(member)) continue
     if (name === 'format') setFormat(objectAt(member, 'text.format'), draft)
@@ -60,7 +53,7 @@ function setFormat(format: Members, draft: ResponsesDraft): void {
   draft.paths.set('response_format.json_schema.schema', 'text.format.schema')
 }
 
-const tools: Handler = (value, draft) => {
+const tools: Rule = (value, draft) => {
   const all = readTools(value, draft.texts, draft.verdicts)
   if (all.length === 0) return
   draft.set('tools', all.map(chatTool), 'tools')
@@ -85,7 +78,7 @@ function chatTool(tool: Tool): object {
 /** Chat upstreams refuse `tool_choice` and `parallel_tool_calls` without tools; none and auto mean nothing then. */
 const isWithoutTools = ({ body }: ResponsesDraft): boolean => (body.fields.tools ?? []).length === 0
 
-const toolChoice: Handler = (value, draft) => {
+const toolChoice: Rule = (value, draft) => {
   const choice = readToolChoice(value, draft.verdicts)
   if (isWithoutTools(draft) && (choice.kind === 'none' || choice.kind === 'auto')) return
   draft.set('tool_choice', chatToolChoice(choice), 'tool_choice')
@@ -100,7 +93,6 @@ function chatToolChoice(choice: ToolChoice): unknown {
 
 const chosen = ({ kind, name }: NamedTool): object => ({ type: kind, [kind]: { name } })
 
-/** What becomes of each field; complete, as a test compares it with the types of the vendor's client. */
 export const FIELDS: FieldTable<ResponsesDraft> = {
   ...COMMON_FIELDS,
   max_output_tokens: (value, draft, name) => {

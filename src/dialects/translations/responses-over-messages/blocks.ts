@@ -1,7 +1,7 @@
 import type { Verdicts } from '../../verdicts.js'
 import type { FilePart, ImagePart, Part } from '../responses/parts.js'
 import { type Block, CacheMarks, type PlacedBlock, textBlock } from '../to-messages/blocks.js'
-import { documentBlock, imageBlock, judgeDetail, webDocumentBlock } from '../to-messages/media-blocks.js'
+import { documentBlock, imageBlock, checkDetail, webDocumentBlock } from '../to-messages/media-blocks.js'
 
 /** Makes blocks of parts, and marks where the caller wants the prompt cache to be cut. */
 export class BlockMaker {
@@ -31,7 +31,7 @@ export class BlockMaker {
   }
 
   private image({ url, detail, path }: ImagePart): Block {
-    judgeDetail(detail, `${path}.detail`, this.verdicts)
+    checkDetail(detail, `${path}.detail`, this.verdicts)
     return imageBlock(url, `${path}.image_url`, this.verdicts)
   }
 

@@ -1,14 +1,9 @@
 import type { JsonBody } from '../../../core/json-body.js'
 import type { MessagesFields } from '../../anthropic-messages.js'
+import { dropped, type FieldRule, type FieldTable } from '../field-table.js'
 import { dropUnknown, isAbsent, type Members, objectAt, textAt } from '../members.js'
 import { readConversation } from '../responses/conversation.js'
-import {
-  COMMON_FIELDS,
-  dropped,
-  type FieldHandler,
-  type FieldTable,
-  readReasoningAsked,
-} from '../responses/request-draft.js'
+import { COMMON_FIELDS, readReasoningAsked } from '../responses/request-draft.js'
 import { readToolChoice, readTools } from '../responses/tools.js'
 import { samplingFields, SERVICE_TIERS } from '../to-messages/request-fields.js'
 import { messagesTools } from '../to-messages/tools.js'
@@ -16,7 +11,7 @@ import { MessagesConversation } from './messages.js'
 import type { MessagesDraft } from './messages-draft.js'
 import { setThinking } from './thinking.js'
 
-type Handler = FieldHandler<MessagesDraft>
+type Rule = FieldRule<MessagesDraft>
 
 /** The caller's fields by the upstream's that are made of them, beside those that handlers set. */
 const PATHS = { messages: 'input', model: 'model', tools: 'tools', tool_choice: 'tool_choice' }
@@ -25,7 +20,7 @@ const FORMAT = new Set(['type', 'name', 'schema', 'strict'])
 
 const TEXT = new Set(['format'])
 
-const text: Handler = (value, draft) => {
+const text: Rule = (value, draft) => {
   const members = objectAt(value, 'text')
   const { format } = members
   dropUnknown(members, TEXT, 'text', draft.verdicts)
@@ -45,24 +40,23 @@ function setFormat(format: Members, draft: MessagesDraft): void {
   draft.paths.set('output_config.format.schema', 'text.format.schema')
 }
 
-const serviceTier: Handler = (value, draft, name) => {
+const serviceTier: Rule = (value, draft, name) => {
   const tier = SERVICE_TIERS.get(value) ?? draft.verdicts.refuse(name, 'Send auto or default.')
   draft.set(name, tier, name)
 }
 
 /** The newer name wins. */
-const userId: Handler = (value, draft, name) => {
+const userId: Rule = (value, draft, name) => {
   if (name === 'user' && draft.upstream['metadata'] !== undefined) return
   draft.set('metadata', { user_id: textAt(value, name) }, name)
   draft.paths.set('metadata.user_id', name)
 }
 
-const sampling: Handler = (value, { verdicts, paths }, name) => {
+const sampling: Rule = (value, { verdicts, paths }, name) => {
   if (name === 'temperature' && Number(value) > 1) verdicts.refuse(name, 'Send at most 1.')
   paths.set(name, name)
 }
 
-/** What becomes of each field; complete, as a test compares it with the types of the vendor's client. */
 export const FIELDS: FieldTable<MessagesDraft> = {
   ...COMMON_FIELDS,
   max_output_tokens: (value, draft, name) => {

@@ -4,15 +4,10 @@ import type { ResponsesFields } from '../../openai-responses.js'
 import type { TranslationTarget } from '../../translator.js'
 import type { Verdicts } from '../../verdicts.js'
 import { PathMap } from '../caller-paths.js'
+import { applyFieldTable, elsewhere, type FieldRule, type FieldTable, refused, refusedUnless } from '../field-table.js'
 import { isAbsent, listAt, objectAt, optionalTextAt } from '../members.js'
 import { SEND_ITEMS } from './conversation.js'
 import type { PartReading } from './parts.js'
-
-/** Translates one field. What is null or absent is not shown to it. */
-export type FieldHandler<Draft> = (value: unknown, draft: Draft, name: string) => void
-
-/** The fields of a request and what becomes of each. */
-export type FieldTable<Draft> = Readonly<Record<string, FieldHandler<Draft>>>
 
 /** What the caller wants to be shown of the thoughts. */
 export interface ReasoningWishes {
@@ -54,13 +49,9 @@ export class ResponsesDraft implements PartReading {
     this.paths.set(name, callerPath)
   }
 
-  /** Shows each field to its handler; fields that have none are dropped. Throws `invalid_request`. */
+  /** Throws `invalid_request`. */
   translateFields(table: FieldTable<this>): void {
-    for (const [name, value] of Object.entries(this.body.fields)) {
-      if (isAbsent(value)) continue
-      if (Object.hasOwn(table, name)) table[name]?.(value, this, name)
-      else this.verdicts.drop(name)
-    }
+    applyFieldTable({ ...this.body.fields }, table, this)
   }
 
   /** The request as it is sent. */
@@ -69,29 +60,9 @@ export class ResponsesDraft implements PartReading {
   }
 }
 
-/** Means nothing there, and nothing is lost by it; or is read elsewhere. */
-export const silent = (): void => undefined
-
-export const dropped: FieldHandler<ResponsesDraft> = (_value, { verdicts }, name) => {
-  verdicts.drop(name)
-}
-
-/** The same field. */
-export const passed: FieldHandler<ResponsesDraft> = (value, draft, name) => {
-  draft.set(name, value, name)
-}
-
-/** Refuses every value but the one that means what an upstream of another dialect does anyway. */
-export const refusedUnless =
-  (harmless: (value: unknown) => boolean, wayOut: string): FieldHandler<ResponsesDraft> =>
-  (value, { verdicts }, name) => {
-    if (!harmless(value)) verdicts.refuse(name, wayOut)
-  }
-
-const never = (): boolean => false
 const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0
 
-const include: FieldHandler<ResponsesDraft> = (value, { verdicts, wishes }) => {
+const include: FieldRule<ResponsesDraft> = (value, { verdicts, wishes }) => {
   listAt(value, 'include').forEach((word, index) => {
     const path = `include[${index}]`
     if (word === 'reasoning.encrypted_content') wishes.isSealWanted = true
@@ -104,16 +75,16 @@ const include: FieldHandler<ResponsesDraft> = (value, { verdicts, wishes }) => {
 export const COMMON_FIELDS: FieldTable<ResponsesDraft> = {
   background: refusedUnless((value) => value === false, 'Send the request without it, and wait or stream.'),
   context_management: refusedUnless(isEmptyList, 'Shorten the conversation yourself.'),
-  conversation: refusedUnless(never, SEND_ITEMS),
+  conversation: refused(SEND_ITEMS),
   include,
-  input: silent,
-  instructions: silent,
+  input: elsewhere,
+  instructions: elsewhere,
   // Said back in the answer.
-  metadata: silent,
-  model: silent,
-  moderation: refusedUnless(never, 'Send the request without it.'),
-  previous_response_id: refusedUnless(never, SEND_ITEMS),
-  prompt: refusedUnless(never, 'Send the instructions and items of the prompt themselves.'),
+  metadata: elsewhere,
+  model: elsewhere,
+  moderation: refused('Send the request without it.'),
+  previous_response_id: refused(SEND_ITEMS),
+  prompt: refused('Send the instructions and items of the prompt themselves.'),
   store: (value, { verdicts, target }) => {
     if (value === true && target.kept?.isStored !== true) verdicts.drop('store')
   },

@@ -17,7 +17,7 @@ export function readTools(tools: unknown, texts: JsonTexts, verdicts: Verdicts):
     const { type } = tool
     if (type !== 'function' && type !== 'custom') return verdicts.refuse(`${path}.type`, ONLY_CALLABLE)
     dropUnknown(tool, type === 'function' ? FUNCTION : CUSTOM, path, verdicts)
-    judgeCallers(tool, path, verdicts)
+    checkCallers(tool, path, verdicts)
     const head = {
       path,
       bodyPath: path,
@@ -42,7 +42,7 @@ function readFunction(tool: Members, head: Omit<Tool, 'kind'>, spelled: JsonText
 }
 
 /** Tools that are loaded later, or called from programs, need an upstream that does so. */
-function judgeCallers(tool: Members, path: string, verdicts: Verdicts): void {
+function checkCallers(tool: Members, path: string, verdicts: Verdicts): void {
   const { allowed_callers: callers, defer_loading: isDeferred } = tool
   if (isDeferred === true) verdicts.refuse(`${path}.defer_loading`, 'Send the tool without it.')
   if (isAbsent(callers)) return

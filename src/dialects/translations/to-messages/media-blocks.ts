@@ -18,7 +18,7 @@ export function imageBlock(url: string, path: string, verdicts: Verdicts): Block
 }
 
 /** `auto` is the default of every upstream. */
-export function judgeDetail(detail: unknown, path: string, verdicts: Verdicts): void {
+export function checkDetail(detail: unknown, path: string, verdicts: Verdicts): void {
   if (!isAbsent(detail) && detail !== 'auto') verdicts.drop(path)
 }
 

@@ -33,7 +33,7 @@ export function messagesTools(request: ToolRequest, { facts, verdicts, paths }: 
   const { tools, choice } = request
   const isForced = choice !== undefined && isForcing(choice)
   if (choice !== undefined) {
-    judgeNames(choice, tools)
+    checkNames(choice, tools)
     if (isForced && !facts.forcedToolChoice) verdicts.refuse(choice.path, 'The model can only be let choose: auto.')
     if (choice.kind === 'allowed') verdicts.approximate(choice.path)
   }
@@ -52,7 +52,7 @@ function isForcing(choice: ToolChoice): boolean {
 }
 
 /** Names alone: the upstream knows its tools by nothing else. */
-function judgeNames(choice: ToolChoice, tools: readonly Tool[]): void {
+function checkNames(choice: ToolChoice, tools: readonly Tool[]): void {
   const names = new Set(tools.map(({ name }) => name))
   const unknown = namedTools(choice).find(({ name }) => !names.has(name))
   if (unknown !== undefined) throw invalidShape(unknown.path, "one of the request's tools")
