@@ -3,7 +3,7 @@ import type { ModelFactsSection, ModelRow } from '../config/channel-schema.js'
 /** What the translation to a model's dialect depends on: a row of the catalogue says it, never the model's name. */
 export type ModelFacts = Required<Omit<ModelFactsSection, 'reasoningField'>> & Pick<ModelFactsSection, 'reasoningField'>
 
-/** What is so where nothing is known. */
+/** Defaults of a model without facts. */
 const UNKNOWN: ModelFacts = {
   thinking: 'none',
   thinkingOff: 'disabled',
