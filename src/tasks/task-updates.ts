@@ -1,10 +1,11 @@
 import { Inject, Injectable, Optional } from '@nestjs/common'
 import { GatewayError } from '../core/errors.js'
-import { clientDisconnected, type RequestContext, type Units } from '../core/request-context.js'
+import type { RequestContext, Units } from '../core/request-context.js'
 import { type EndedTask, UsageRecorder } from '../core/usage-record.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
 import { ProviderRouter } from '../routing/router.js'
+import { withTimeout } from './background-work.js'
 import { CallbackSender } from './callback-sender.js'
 import { isTerminal, type Task } from './task.js'
 import { videoTaskPath } from './task.endpoints.js'
@@ -172,29 +173,6 @@ export class TaskRecorder {
     // Counted once over all replicas: a second write of the same end is refused above.
     if (after.state === 'succeed' || after.state === 'failed') this.endedTasks[after.state]++
     return after
-  }
-}
-
-/**
- * The result of work that should end by its timeout and with its caller; rejects then in any case, so that work which
- * hangs is not waited for.
- */
-async function withTimeout<Result>(work: Promise<Result>, call: RequestContext, limitMs: number): Promise<Result> {
-  let removeListener: () => void = () => undefined
-  let timer: NodeJS.Timeout | undefined
-  const end = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => {
-      reject(new GatewayError('upstream_timeout', 'The upstream did not answer in time.'))
-    }, limitMs)
-    removeListener = call.disconnect.onAbort(() => {
-      reject(clientDisconnected())
-    })
-  })
-  try {
-    return await Promise.race([work, end])
-  } finally {
-    clearTimeout(timer)
-    removeListener()
   }
 }
 
