@@ -7,6 +7,7 @@ import { LOGGER } from '../observability/observability.module.js'
 import { Clock } from '../tasks/background-work.js'
 import { type BackgroundResponseRow, BackgroundResponses } from './background-responses.js'
 import { isId } from './kept-items.js'
+import { OpenBillsMark } from './open-bills-mark.js'
 import { RESPONSES } from './responses.endpoints.js'
 
 const FIRST_PAUSE_MS = 2_000
@@ -44,6 +45,7 @@ export class BackgroundBilling {
     private readonly rows: BackgroundResponses,
     private readonly usage: UsageRecorder,
     private readonly clock: Clock,
+    @Inject(OpenBillsMark) private readonly mark: Pick<OpenBillsMark, 'write' | 'remove'>,
     @Inject(LOGGER) private readonly logger: Logger,
   ) {}
 
@@ -65,6 +67,7 @@ export class BackgroundBilling {
       this.logUnrecorded(row, 'its id cannot be asked for')
       return
     }
+    await this.mark.write()
     try {
       await this.rows.begin(row)
     } catch (error) {
@@ -121,10 +124,14 @@ export class BackgroundBilling {
     return this.writing
   }
 
-  /** The process ends: what cannot be written now is lost, and is a line in the log. */
+  /** The process ends: what cannot be written now is lost, and is a line in the log. Never rejects. */
   async close(): Promise<void> {
-    await this.writeUnwritten().catch(() => undefined)
-    for (const row of this.unwritten.splice(0)) this.logUnrecorded(row, 'the store cannot be reached')
+    try {
+      await this.writeUnwritten()
+      if ((await this.rows.nextDueAtMs()) === undefined) await this.mark.remove()
+    } catch {
+      for (const row of this.unwritten.splice(0)) this.logUnrecorded(row, 'the store cannot be reached')
+    }
   }
 
   private async writeEach(): Promise<void> {

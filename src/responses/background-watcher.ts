@@ -15,6 +15,7 @@ import { Database } from '../storage/database.js'
 import { Clock, CLOCK_TOLERANCE_MS, ClockWatch, KeyedQueue, WakeTimer, withTimeout } from '../tasks/background-work.js'
 import { BackgroundBilling, MAXIMUM_PAUSE_MS, pauseMs, shown } from './background-billing.js'
 import { type BackgroundResponseRow, BackgroundResponses } from './background-responses.js'
+import { OpenBillsMark } from './open-bills-mark.js'
 import { RESPONSE_FIND } from './responses.endpoints.js'
 
 /** Questions to one channel at once, in this process; a claim takes as many rows. */
@@ -63,6 +64,7 @@ export class BackgroundWatcher implements OnModuleInit, OnModuleDestroy, BeforeA
     private readonly billing: BackgroundBilling,
     private readonly router: ProviderRouter,
     private readonly clock: Clock,
+    @Inject(OpenBillsMark) private readonly mark: Pick<OpenBillsMark, 'isThere'>,
     @Inject(LOGGER) private readonly logger: Logger,
   ) {
     this.wakeTimer = new WakeTimer(clock)
@@ -85,6 +87,8 @@ export class BackgroundWatcher implements OnModuleInit, OnModuleDestroy, BeforeA
     this.database.whenOpen(() => {
       this.working ??= this.run()
     })
+    // The store says itself what keeps it from opening.
+    if (this.mark.isThere) this.database.open().catch(() => undefined)
   }
 
   /** Questions under way are aborted, and claimed rows are free for other replicas. */
@@ -101,7 +105,8 @@ export class BackgroundWatcher implements OnModuleInit, OnModuleDestroy, BeforeA
     await this.working
     await this.channelQueue.idle()
     await Promise.all(this.releases)
-    await this.billing.close()
+    // A store that was never opened is not opened for this.
+    if (this.working !== undefined) await this.billing.close()
   }
 
   private async run(): Promise<void> {

@@ -184,7 +184,7 @@ function lab() {
   const rows = new MemoryBackgroundResponses()
   const usage = new CollectedUsage()
   const clock = new ManualClock()
-  const billing = new BackgroundBilling(rows, usage, clock, logger)
+  const billing = new BackgroundBilling(rows, usage, clock, NO_MARK, logger)
   const service = new ResponsesService(router, references, pins, new ResponseKeeper(kept, logger), billing, logger)
   const call = newCall('/v1/responses')
   call.caller = { keyId: 'team-a' }
@@ -209,6 +209,9 @@ function lab() {
     count: (more: object = {}) => service.countInputTokens(bodyOf(more), call),
   }
 }
+
+/** Beside a store that is opened anyway. */
+const NO_MARK = { write: () => Promise.resolve(), remove: () => Promise.resolve() }
 
 const STORE_AWAY = new GatewayError('overloaded', 'The database cannot be reached at the moment.')
 const pinned = { id: 'resp_1', query: '' }
