@@ -40,7 +40,7 @@ export function textTokensIn(value: unknown): number {
   return TEXT_MEMBERS.reduce((sum, name) => sum + textTokensIn(value[name]), 0)
 }
 
-/** Whether a response is made although nobody waits for it. Some upstreams do not know `background`, and answer at once. */
+/** Whether a response is made while its caller does not wait for it. Some upstreams do not know `background`, and answer at once. */
 export const isInBackground = ({ status, background }: Response): boolean =>
   background !== false && (status === 'queued' || status === 'in_progress')
 

@@ -49,7 +49,7 @@ async function begun(gateway: GatewayProcess): Promise<string> {
 }
 
 describe('a gateway that is killed after a response began in the background', () => {
-  it('bills it once when it runs again, although nobody uses its store', async () => {
+  it('bills it once when it runs again, although no request uses its store', async () => {
     const first = await start()
     const id = await begun(first)
     await kill(first)

@@ -147,7 +147,7 @@ describe('responses in the background', () => {
     expect(record).toMatchObject(billed(usage))
   })
 
-  it('whose caller leaves the stream are billed although nobody goes on with it', async () => {
+  it('whose caller leaves the stream are billed although they are never asked for again', async () => {
     const stream = await openRaw(lab.gateway.url, { path: PATH, body: JSON.stringify({ ...REQUEST, stream: true }) })
     let text = ''
     for await (const chunk of stream) {
