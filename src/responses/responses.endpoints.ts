@@ -31,6 +31,7 @@ export const INPUT_TOKENS = {
   ...RESPONSES,
   name: 'responses.input_tokens',
   path: '/v1/responses/input_tokens',
+  billing: { ...RESPONSES.billing, records: ['request'] },
   estimate: 'none',
   documentation: INPUT_TOKENS_DOCUMENTATION,
 } as const satisfies EndpointSpec
