@@ -7,6 +7,7 @@ import { newKey } from '../../src/auth/key-table.js'
 import { eventually } from '../support/eventually.js'
 import { errorOf, openRaw, type RawAnswer, sendRaw, TEST_KEY } from '../support/gateway.js'
 import { shareLab } from '../support/lab-lifetime.js'
+import { askLimits } from '../support/limited-gateway.js'
 import { type P1Gateway, startP1Gateway, UPSTREAM_KEY, withP1Gateway } from '../support/provider-gateways.js'
 import { deleteResponse, openai6, OPENAI_CLIENTS } from '../support/sdk-clients.js'
 import { dataDirectory, nameDataDirectory } from '../support/stores.js'
@@ -15,9 +16,11 @@ import { recordsOf, recordWhere, type ShownRecord } from '../support/usage-lab.j
 const PATH = '/v1/responses'
 const MODEL = 'gpt-5-mini'
 const OTHER_KEY = newKey()
+const LIMITED_KEY = newKey()
 const KEYS = [
   { id: 'test', key: TEST_KEY },
   { id: 'other', key: OTHER_KEY },
+  { id: 'limited', key: LIMITED_KEY, limits: { tokensPerMinute: 1000 } },
 ]
 const PRICES = [{ models: ['gpt-*'], promptTokens: 1_000_000, completionTokens: 1_000_000, requests: 0 }]
 const REQUEST = { model: MODEL, input: 'Hello', background: true }
@@ -229,6 +232,16 @@ describe('responses in the background', () => {
     })
   })
 
+  it('take what their create reserved from a limit of tokens, whatever they use', async () => {
+    const left = async (): Promise<number> =>
+      (await askLimits(lab.gateway.url, LIMITED_KEY)).limits['tokensPerMinute']?.remaining ?? NaN
+    const before = await left()
+    const request = { ...REQUEST, max_output_tokens: 200 }
+    const { id } = JSON.parse((await send(lab, request, LIMITED_KEY)).text) as OpenAI.Responses.Response
+    await eventually(async () => (await ask(lab, 'GET', id, LIMITED_KEY)).text.includes('"output_tokens":'))
+    expect(before - (await left())).toBe(Math.ceil(JSON.stringify(request).length / 4) + 200)
+  })
+
   describe('that take long', () => {
     let slow: P1Gateway
     shareLab(async () => (slow = await startP1Gateway({ ...options, simulator: { backgroundMs: NEVER_MS } })))
@@ -261,6 +274,13 @@ describe('responses in the background', () => {
         expect(text).not.toMatch(/response\.(?:completed|incomplete|failed)/)
       }
       expect((await send(slow, { ...REQUEST, background: false })).status).toBe(200)
+    })
+
+    it('are cancelled by clients that send a body', async () => {
+      const { id } = JSON.parse((await send(slow, REQUEST)).text) as OpenAI.Responses.Response
+      const path = `${PATH}/${id}/cancel`
+      const { status, text } = await sendRaw(slow.gateway.url, { path, body: '{}', headers: headersOf(TEST_KEY) })
+      expect([status, JSON.parse(text)]).toMatchObject([200, { id, status: 'cancelled' }])
     })
 
     it('and are deleted are billed once, without figures', async () => {
