@@ -104,6 +104,9 @@ const whole = (value: object) => {
   return made
 }
 
+/** Of an answer that was held. */
+const textOf = (body: ByteSource | Buffer): string | undefined => (Buffer.isBuffer(body) ? body.toString() : undefined)
+
 function read(body: ByteSource | Buffer): RecordingSink {
   const sink = new RecordingSink()
   const stream = body as ByteSource
@@ -119,7 +122,7 @@ describe('An answer in the background', () => {
     expect(steps.begun).toEqual([{ responseId: 'resp_1', itemIds: [] }])
     await steps.done()
     const { body, usage } = await answer
-    expect([String(body), usage?.reportedUsage, usage?.estimate?.()]).toEqual([
+    expect([textOf(body), usage?.reportedUsage, usage?.estimate?.()]).toEqual([
       JSON.stringify(RUNNING),
       undefined,
       undefined,
@@ -203,7 +206,7 @@ describe('A stream in the background', () => {
 })
 
 describe('Events that a caller goes on with', () => {
-  async function resumed() {
+  function resumed() {
     const source = new ManualSource()
     const steps = new Steps()
     const { ended } = steps.background
@@ -212,7 +215,7 @@ describe('Events that a caller goes on with', () => {
   }
 
   it('come as they are, and their end waits to be recorded', async () => {
-    const { source, steps, answer } = await resumed()
+    const { source, steps, answer } = resumed()
     source.data(DELTA)
     const { body, usage } = await answer
     const sink = read(body)
@@ -224,7 +227,7 @@ describe('Events that a caller goes on with', () => {
   })
 
   it('are an error where there are none', async () => {
-    const { source, answer } = await resumed()
+    const { source, answer } = resumed()
     source.end()
     await expect(answer).rejects.toMatchObject({ message: expect.stringContaining('Ask for the response.') })
   })
@@ -282,7 +285,7 @@ describe('The state of a response', () => {
     })
     source.data(JSON.stringify(value))
     source.end()
-    expect(String((await answer).body)).toBe(JSON.stringify(value))
+    expect(textOf((await answer).body)).toBe(JSON.stringify(value))
     expect(seen).toEqual(ends)
   })
 })
