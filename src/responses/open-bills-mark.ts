@@ -6,6 +6,7 @@ import { ConfigStore } from '../config/config-store.js'
 import { type Environment, environmentConfig } from '../config/environment.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
+import { syncPath } from '../storage/file-sync.js'
 
 const NAME = 'OPEN-BILLS'
 
@@ -15,7 +16,7 @@ const NAME = 'OPEN-BILLS'
  */
 @Injectable()
 export class OpenBillsMark {
-  private isWritten = false
+  private writing: Promise<void> | undefined
 
   constructor(
     private readonly store: ConfigStore,
@@ -27,24 +28,28 @@ export class OpenBillsMark {
     return this.isEmbedded && existsSync(this.path)
   }
 
-  /** Never rejects: without it a bill waits until the store is used. */
+  /** Resolves when it is on the disk. Never rejects: without it a bill waits until the store is used. */
   async write(): Promise<void> {
-    if (this.isWritten || !this.isEmbedded) return
-    this.isWritten = true
-    try {
-      await writeFile(this.path, '')
-    } catch (error) {
-      this.isWritten = false
-      this.logger.warn(
-        { err: error },
-        'open bills could not be marked: after a restart they wait until the store is used',
-      )
-    }
+    if (this.isEmbedded) await (this.writing ??= this.writeFile())
   }
 
   /** Called when no bill is open and none can be opened any more. Never rejects. */
   async remove(): Promise<void> {
     if (this.isEmbedded) await rm(this.path, { force: true }).catch(() => undefined)
+  }
+
+  private async writeFile(): Promise<void> {
+    try {
+      await writeFile(this.path, '')
+      await syncPath(this.path)
+      await syncPath(this.environment.dataDirectory)
+    } catch (error) {
+      this.writing = undefined
+      this.logger.warn(
+        { err: error },
+        'open bills could not be marked: after a restart they wait until the store is used',
+      )
+    }
   }
 
   private get isEmbedded(): boolean {

@@ -10,7 +10,7 @@ import { shareLab } from '../support/lab-lifetime.js'
 import { askLimits } from '../support/limited-gateway.js'
 import { type P1Gateway, startP1Gateway, UPSTREAM_KEY, withP1Gateway } from '../support/provider-gateways.js'
 import { deleteResponse, openai6, OPENAI_CLIENTS } from '../support/sdk-clients.js'
-import { dataDirectory, nameDataDirectory } from '../support/stores.js'
+import { dataDirectory, nameDataDirectory, startPostgres } from '../support/stores.js'
 import { recordsOf, recordWhere, type ShownRecord } from '../support/usage-lab.js'
 
 const PATH = '/v1/responses'
@@ -299,6 +299,28 @@ describe('responses in the background', () => {
       stream.destroy()
       await eventually(() => slow.simulator.activeRequests === 0)
     })
+  })
+
+  it('are billed once by replicas on one PostgreSQL, which all know them', async () => {
+    const postgres = await startPostgres()
+    const upstream = await startP1Simulator({ apiKey: UPSTREAM_KEY })
+    const sections = { ...options.sections, database: { url: await postgres.emptyDatabase() } }
+    const shared = { ...options, sections, channel: { baseUrl: upstream.url } }
+    await withP1Gateway(shared, async (one) => {
+      await withP1Gateway(shared, async (other) => {
+        const ids: string[] = []
+        for (let count = 0; count < 20; count++) {
+          const { id } = JSON.parse((await send(one, REQUEST)).text) as OpenAI.Responses.Response
+          ids.push(id)
+        }
+        expect((await ask(other, 'GET', String(ids[0]))).status).toBe(200)
+        await eventually(async () => (await tasksOf(other)).length === ids.length)
+        const names = (await tasksOf(one)).map(({ id }) => id).sort()
+        expect(names).toEqual(ids.map((id) => `task response first ${id}`).sort())
+      })
+    })
+    await upstream.close()
+    await postgres.close()
   })
 
   it('that end while no gateway runs are billed by the next one, once', async () => {
