@@ -118,8 +118,10 @@ function read(body: ByteSource | Buffer): RecordingSink {
 describe('An answer in the background', () => {
   it('comes when it is written down, byte for byte and without a figure', async () => {
     const { steps, answer } = whole(RUNNING)
+    let isAnswered = false
+    void answer.then(() => (isAnswered = true))
     await turn()
-    expect(steps.begun).toEqual([{ responseId: 'resp_1', itemIds: [] }])
+    expect([steps.begun, isAnswered]).toEqual([[{ responseId: 'resp_1', itemIds: [] }], false])
     await steps.done()
     const { body, usage } = await answer
     expect([textOf(body), usage?.reportedUsage, usage?.estimate?.()]).toEqual([
@@ -148,9 +150,11 @@ describe('An answer in the background', () => {
 describe('A stream in the background', () => {
   it('begins when it is written down, and its end waits to be recorded', async () => {
     const { source, steps, answer } = relay('text/event-stream', { stream: true })
+    let isAnswered = false
+    void answer.then(() => (isAnswered = true))
     source.data(CREATED)
     await turn()
-    expect(steps.begun).toEqual([{ responseId: 'resp_1', itemIds: [] }])
+    expect([steps.begun, isAnswered]).toEqual([[{ responseId: 'resp_1', itemIds: [] }], false])
     await steps.done()
     const { body, usage } = await answer
     const sink = read(body)

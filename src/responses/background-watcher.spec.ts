@@ -347,10 +347,17 @@ describe('The watcher of responses in the background', () => {
     const world = worldOf()
     const [one, other] = [replica(world), replica(world)]
     world.upstream.hold()
-    for (let index = 0; index < 12; index++) await one.begin(`resp_${index}`)
-    world.clock.advance(3000)
-    await one.billing.hasten('team-a', 'resp_none')
-    await eventually(() => world.upstream.underWay === 8)
+    const due = async (first: number, last: number): Promise<void> => {
+      for (let index = first; index <= last; index++) await one.begin(`resp_${index}`)
+      world.clock.advance(3000)
+      await one.billing.hasten('team-a', 'resp_none')
+    }
+    const leased = (): number => [...world.rows.rows.values()].filter(({ lockedUntilMs }) => lockedUntilMs > 0).length
+    await due(1, 5)
+    await eventually(() => world.upstream.underWay === 5)
+    await due(6, 12)
+    // Eight are asked for, and four wait for these.
+    await eventually(() => leased() === 12)
     await one.watcher.beforeApplicationShutdown()
     expect([...world.rows.rows.values()].map(({ lockedUntilMs, polls }) => [lockedUntilMs, polls])).toEqual(
       Array.from({ length: 12 }, () => [0, 0]),
