@@ -1,5 +1,6 @@
-import type { UsageKind } from './endpoint.js'
-import type { RequestContext, Units } from './request-context.js'
+import type { UsageClass, UsageKind } from './endpoint.js'
+import { GatewayError } from './errors.js'
+import type { RequestContext, Units, Usage } from './request-context.js'
 
 /**
  * What was used, under one name for each unit, whatever the upstream calls it; absent = the upstream has no such unit. Parts of
@@ -197,13 +198,13 @@ export interface EndedTask {
   readonly id: string
   /** `ownerOf(caller)`. */
   readonly ownerId: string
-  readonly taskClass: 'video' | 'image'
+  readonly usageClass: UsageClass
   readonly route: string
   readonly model: string
   readonly channelId: string
   readonly hasSucceeded: boolean
-  /** What the upstream says it took off the account; empty when it says nothing. */
-  readonly reported: Units
+  /** undefined where no figures are known. */
+  readonly usage: Usage | undefined
   readonly durationMs: number | undefined
 }
 
@@ -225,4 +226,31 @@ export abstract class UsageRecorder {
   abstract taskEnded(task: EndedTask): void
   /** For tasks whose end is written down; undefined when nothing can be made of it, which the log tells. */
   abstract settleTask(task: EndedTask): SettledTask | undefined
+
+  /**
+   * Ends a task. `write` ends it in the store, in one transaction with the record it is given: a process that is killed leaves neither an end
+   * without its usage nor usage without an end. It resolves with whether the task had not been ended before, and so does this.
+   */
+  async endTask(task: EndedTask, write: (record: UsageRecord | undefined) => Promise<boolean>): Promise<boolean> {
+    const settled = this.settleTask(task)
+    if (settled?.record === undefined) return await endedBy(() => write(undefined), settled?.whenWritten)
+    try {
+      return await endedBy(() => write(settled.record), settled.whenWritten)
+    } catch (error) {
+      if (error instanceof GatewayError) throw error
+      // Accounting never keeps a task from ending: the record goes the way of all records that the store refuses.
+      return await endedBy(
+        () => write(undefined),
+        () => {
+          this.taskEnded(task)
+        },
+      )
+    }
+  }
+}
+
+async function endedBy(write: () => Promise<boolean>, whenWritten: (() => void) | undefined): Promise<boolean> {
+  const isWritten = await write()
+  if (isWritten) whenWritten?.()
+  return isWritten
 }

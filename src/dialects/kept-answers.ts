@@ -57,20 +57,21 @@ export function isLastLine(bytes: Buffer, start: number, end: number): boolean {
 export const isLastEvent = (frame: Buffer): boolean => LAST_LINES.some((mark) => hasLine(frame, mark))
 
 /**
- * Holds back what follows from where an answer's ids are found, until the response is kept: whoever has the end of it can refer to it. The
- * source rests meanwhile, so that no more than what was on its way is held.
+ * Holds back what follows from where something is found in an answer, until that is kept: a caller who has the end of a response can refer
+ * to it. The source rests meanwhile, so that no more than what was on its way is held.
  */
-export class HeldEnd implements ByteSource, ByteSink {
+export class HeldEnd<Found> implements ByteSource, ByteSink {
   private sink!: ByteSink
   private isFound = false
   private isPaused = false
-  /** What waits for the response to be kept; undefined = nothing has to. */
+  /** What waits for it to be kept; undefined = nothing has to. */
   private waiting: (() => void)[] | undefined
 
   constructor(
     private readonly source: ByteSource,
-    private readonly answerIn: (chunk: Buffer) => AnswerToKeep | undefined,
-    private readonly keep: KeepResponse,
+    private readonly foundIn: (chunk: Buffer) => Found | undefined,
+    /** Never rejects. */
+    private readonly keep: (found: Found) => Promise<void>,
   ) {}
 
   start(sink: ByteSink): void {
@@ -95,8 +96,8 @@ export class HeldEnd implements ByteSource, ByteSink {
   }
 
   data(chunk: Buffer): void {
-    const answer = this.isFound ? undefined : this.answerIn(chunk)
-    if (answer !== undefined) this.hold(answer)
+    const found = this.isFound ? undefined : this.foundIn(chunk)
+    if (found !== undefined) this.hold(found)
     this.pass(() => {
       this.sink.data(chunk)
     })
@@ -119,11 +120,11 @@ export class HeldEnd implements ByteSource, ByteSink {
     else this.waiting.push(step)
   }
 
-  private hold(answer: AnswerToKeep): void {
+  private hold(found: Found): void {
     this.isFound = true
     this.waiting = []
     this.source.pause()
-    void this.keep(answer).then(() => {
+    void this.keep(found).then(() => {
       this.release()
     })
   }

@@ -1,24 +1,16 @@
 import { ProviderResponse } from '../core/byte-stream.js'
+import { GatewayError } from '../core/errors.js'
 import type { JsonBody, ModelFields } from '../core/json-body.js'
 import type { Units, Usage, UsageEstimator } from '../core/request-context.js'
-import { framesOf, jsonOf } from '../core/sse.js'
-import { DeltaCounter, mediaTokensIn, tokensOf } from '../core/token-counter.js'
-import { RelayedUsage, reportedUsage, withUsageFromEnds } from '../core/usage.js'
-import { isRecord } from '../core/validation-rules.js'
-import type { FrameCounter, SseDialect } from '../upstream/sse-relay.js'
+import { mediaTokensIn, tokensOf } from '../core/token-counter.js'
+import { RelayedUsage, withUsageFromEnds } from '../core/usage.js'
+import type { FrameCounter } from '../upstream/sse-relay.js'
 import type { UpstreamResponse } from '../upstream/exchange.js'
 import { eventStreamResponse, type HeaderAllowList, jsonResponse } from '../upstream/upstream-response.js'
-import {
-  HeldEnd,
-  idsOf,
-  isLastEvent,
-  isLastLine,
-  KEPT_RESPONSE_BYTES,
-  type KeepResponse,
-  LAST_EVENT_MARKS,
-  type ResponseIds,
-} from './kept-answers.js'
+import { HeldEnd, idsOf, KEPT_RESPONSE_BYTES, type KeepResponse, type ResponseIds } from './kept-answers.js'
 import type { OpenAIAttempt } from './openai-wire.js'
+import { isBetweenItems, ResponseEvents, RESPONSES_EVENTS } from './response-events.js'
+import { type EndOfResponse, isInBackground, textTokensIn, usageIn } from './response-state.js'
 
 /** The fields of a request for a response that the gateway reads; all others are relayed unread. */
 export interface ResponsesFields extends ModelFields {
@@ -48,32 +40,24 @@ export interface ResponsesQuestion {
   readonly resumed?: ResumedRequest | undefined
 }
 
+/**
+ * What is done about a response that is made in the background: its upstream works on it, and is paid, also when its
+ * caller leaves.
+ */
+export interface BackgroundResponse {
+  /** Called before the request is sent; rejects with what keeps it from being served. */
+  readonly admit: () => Promise<void>
+  /** Called before the caller gets the id. Never rejects. */
+  readonly begun: (ids: ResponseIds) => Promise<void>
+  readonly ended: EndOfResponse
+}
+
 /** A request for a response, and what is to become of its answer. */
 export interface ResponsesCall extends ResponsesQuestion {
   /** Absent where nothing is kept of it. */
   readonly keep: KeepResponse | undefined
-}
-
-/** Named events, LF, no `[DONE]`. */
-const RESPONSES_EVENTS: SseDialect = { completionMarks: LAST_EVENT_MARKS, errorMark: 'event: error' }
-
-const isText = (value: unknown): value is string => typeof value === 'string'
-
-/** What an upstream that failed, and reports nothing, has used. */
-const NOTHING: Usage = { units: { input_tokens: 0, output_tokens: 0, total_tokens: 0 }, estimated: true }
-
-/** What a response says that it has used; undefined where that is to be estimated. */
-const usageIn = ({ usage, status }: Readonly<Record<string, unknown>>): Usage | undefined =>
-  reportedUsage(usage) ?? (status === 'failed' ? NOTHING : undefined)
-
-/** Members of items, and of their parts, in which text stands. */
-const TEXT_MEMBERS = ['content', 'text', 'refusal', 'summary', 'arguments', 'input', 'output'] as const
-
-function textTokensIn(value: unknown): number {
-  if (isText(value)) return tokensOf(value)
-  if (Array.isArray(value)) return value.reduce<number>((sum, part: unknown) => sum + textTokensIn(part), 0)
-  if (!isRecord(value)) return 0
-  return TEXT_MEMBERS.reduce((sum, name) => sum + textTokensIn(value[name]), 0)
+  /** Absent where the caller waits for the answer. */
+  readonly background?: BackgroundResponse | undefined
 }
 
 /** Rules of thumb, as for chat. */
@@ -110,73 +94,6 @@ class ResponseEstimate implements UsageEstimator {
   }
 }
 
-/**
- * Counts the answer and looks for its last event, line by line, as the relay walks through the lines anyway: a search of its own in
- * each piece costs ten times as much as all of that. Only the last event is parsed; every frame passes untouched.
- */
-class ResponseEvents implements FrameCounter {
-  private readonly deltas = new DeltaCounter()
-  private hasLast = false
-  private found: ResponseIds | undefined
-
-  constructor(private readonly usage: RelayedUsage) {}
-
-  get count(): number {
-    return this.deltas.count
-  }
-
-  checkpoint(): void {
-    this.deltas.checkpoint()
-  }
-
-  rollBack(): void {
-    this.deltas.rollBack()
-  }
-
-  line(bytes: Buffer, start: number, end: number): void {
-    if (isLastLine(bytes, start, end)) this.hasLast = true
-    else this.deltas.line(bytes, start, end)
-  }
-
-  /** Called with frames whose lines have been shown. */
-  readonly filter = (frames: Buffer): Buffer => {
-    if (this.hasLast) this.read(frames)
-    return frames
-  }
-
-  /** Once. */
-  readonly takeIds = (): ResponseIds | undefined => {
-    const { found } = this
-    this.found = undefined
-    return found
-  }
-
-  private read(frames: Buffer): void {
-    this.hasLast = false
-    for (const frame of framesOf(frames)) {
-      const response = isLastEvent(frame) ? jsonOf(frame)?.['response'] : undefined
-      if (!isRecord(response)) continue
-      const used = usageIn(response)
-      if (used !== undefined) this.usage.report(used, true)
-      this.found = idsOf(response)
-    }
-  }
-}
-
-/** Events by other names say that the connection is alive. */
-const EVENT_NAME = /^event: ?(response\.[\w.]+)/m
-const LONGEST_NAME = 64
-
-/**
- * Whether an item of the answer has ended and no other begun: the figures come with the event that follows the last item, and an
- * event that begins another one shows that there is more to be made.
- */
-function isBetweenItems(tail: Buffer): boolean {
-  let last: string | undefined
-  for (const frame of framesOf(tail)) last = EVENT_NAME.exec(frame.toString('latin1', 0, LONGEST_NAME))?.[1] ?? last
-  return last === 'response.output_item.done'
-}
-
 const FIRST_ID = /^\s*\{\s*"id"\s*:\s*"([\w-]{1,128})"/
 
 /** Of an answer that is too large to be held: its id stands first. */
@@ -185,15 +102,31 @@ function firstId(chunk: Buffer): ResponseIds | undefined {
   return responseId === undefined ? undefined : { responseId, itemIds: [] }
 }
 
+/** Its answer repeats what was asked, and must be looked into: larger than any body by default. */
+const BACKGROUND_RESPONSE_BYTES = 32 * 1024 * 1024
+
+/** Of a response that goes on in the background, or was cancelled there: no fault of the channel. */
+const streamEnded = (): GatewayError =>
+  new GatewayError('upstream_failed', 'The stream ended before the response had. Ask for the response.', {
+    attempt: { phase: 'answered' },
+    retryable: false,
+  })
+
+function heldBytesOf({ keep, background }: ResponsesCall): number | undefined {
+  if (background !== undefined) return BACKGROUND_RESPONSE_BYTES
+  return keep === undefined ? undefined : KEPT_RESPONSE_BYTES
+}
+
 /** The answer to a request for a response: bytes in, bytes out. */
 export async function relayResponse(
   response: UpstreamResponse,
   allowed: HeaderAllowList,
-  { body, keep }: ResponsesCall,
+  call: ResponsesCall,
   context: OpenAIAttempt,
 ): Promise<ProviderResponse> {
-  if (body.fields.stream === true) return await streamOf(response, allowed, body.fields, keep, context)
-  const heldBytes = keep === undefined ? undefined : KEPT_RESPONSE_BYTES
+  const { body, keep, background } = call
+  if (body.fields.stream === true) return await streamOf(response, allowed, call, context)
+  const heldBytes = heldBytesOf(call)
   const { response: answer, value = {} } = await jsonResponse(response, allowed, heldBytes)
   const { status, headers, body: bytes } = answer
   const usage = new RelayedUsage()
@@ -202,9 +135,13 @@ export async function relayResponse(
     const held = keep === undefined ? bytes : new HeldEnd(bytes, firstId, keep)
     return withUsageFromEnds(new ProviderResponse(status, headers, held, usage), usage)
   }
+  const ids = idsOf(value)
+  if (background !== undefined && isInBackground(value)) {
+    if (ids !== undefined) await background.begun(ids)
+    return answer
+  }
   usage.reportedUsage = usageIn(value)
   if (usage.reportedUsage === undefined) usage.estimator = new ResponseEstimate(body.fields, outputOf(value))
-  const ids = idsOf(value)
   if (ids !== undefined) await keep?.(ids)
   return new ProviderResponse(status, headers, bytes, usage)
 }
@@ -218,18 +155,49 @@ const outputOf = ({ output }: Readonly<Record<string, unknown>>): Pick<FrameCoun
 async function streamOf(
   response: UpstreamResponse,
   allowed: HeaderAllowList,
-  fields: ResponsesFields,
-  keep: KeepResponse | undefined,
+  { body: { fields }, keep, background }: ResponsesCall,
   context: OpenAIAttempt,
 ): Promise<ProviderResponse> {
   const usage = new RelayedUsage()
-  const events = new ResponseEvents(usage)
-  usage.estimator = new ResponseEstimate(fields, events)
+  const events = new ResponseEvents(usage, background === undefined ? 'no' : 'asked')
+  const estimate = new ResponseEstimate(fields, events)
+  usage.estimator = {
+    estimate: () => (events.isInBackground ? undefined : estimate.estimate()),
+    countedUnits: () => (events.isInBackground ? undefined : estimate.countedUnits()),
+  }
   context.record.usage = usage
-  const figures = { areKnown: () => usage.reportedUsage !== undefined, areNext: isBetweenItems }
-  const dialect = { ...RESPONSES_EVENTS, secret: context.credentials, deltas: events, figures }
+  const figures = {
+    areKnown: () => events.isInBackground || usage.reportedUsage !== undefined,
+    areNext: isBetweenItems,
+  }
+  const endedEarly = (): GatewayError | undefined => (events.isInBackground ? streamEnded() : undefined)
+  const dialect = { ...RESPONSES_EVENTS, secret: context.credentials, deltas: events, figures, endedEarly }
   const answer = await eventStreamResponse(response, allowed, dialect, { usage, filter: events.filter })
   const { status, headers, body, onFailure } = answer
-  if (keep === undefined || Buffer.isBuffer(body)) return answer
-  return new ProviderResponse(status, headers, new HeldEnd(body, events.takeIds, keep), usage, onFailure)
+  if (Buffer.isBuffer(body)) return answer
+  let held = body
+  if (background !== undefined) {
+    // Nearly always there by now, and not to be missed where the caller has left.
+    const begun = events.takeBegun()
+    if (begun !== undefined) await background.begun(begun)
+    else held = new HeldEnd(held, events.takeBegun, background.begun)
+    held = new HeldEnd(held, events.takeEnded, background.ended)
+  }
+  if (keep !== undefined) held = new HeldEnd(held, events.takeIds, keep)
+  return held === body ? answer : new ProviderResponse(status, headers, held, usage, onFailure)
+}
+
+/** The events of a response that is made in the background, from where the request says. */
+export async function relayResumedEvents(
+  response: UpstreamResponse,
+  allowed: HeaderAllowList,
+  ended: EndOfResponse,
+  credentials: string,
+): Promise<ProviderResponse> {
+  const events = new ResponseEvents(new RelayedUsage(), 'yes')
+  const dialect = { ...RESPONSES_EVENTS, secret: credentials, deltas: events, endedEarly: streamEnded }
+  const answer = await eventStreamResponse(response, allowed, dialect, { filter: events.filter })
+  const { status, headers, body, onFailure } = answer
+  if (Buffer.isBuffer(body)) return answer
+  return new ProviderResponse(status, headers, new HeldEnd(body, events.takeEnded, ended), undefined, onFailure)
 }

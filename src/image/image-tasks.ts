@@ -27,15 +27,16 @@ export class EndedImages {
     if (!isTerminal || this.seen.has(key)) return
     if (this.seen.size >= REMEMBERED) this.seen.clear()
     this.seen.add(key)
+    const hasSucceeded = status === 'SUCCESS'
     this.recorder.taskEnded({
       id: key,
       ownerId: ownerOf(caller),
-      taskClass: IMAGE_FETCH.billing.usageClass,
+      usageClass: IMAGE_FETCH.billing.usageClass,
       route: path.replace(id, ':id'),
       model: IMAGE_FETCH.billing.model,
       channelId,
-      hasSucceeded: status === 'SUCCESS',
-      reported: {},
+      hasSucceeded,
+      usage: { units: { images: hasSucceeded ? 1 : 0 }, estimated: false },
       durationMs: undefined,
     })
   }

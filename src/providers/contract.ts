@@ -9,6 +9,7 @@ import type { AttemptRecord } from '../core/request-context.js'
 import type { MultipartField, SpooledFile, UploadedFile } from '../core/spooled-file.js'
 import type { MessagesFields } from '../dialects/anthropic-messages.js'
 import type { ResponsesCall, ResponsesQuestion } from '../dialects/openai-responses.js'
+import type { EndOfResponse, ResponseProgress } from '../dialects/response-state.js'
 import type { ChatFields } from '../dialects/openai-wire.js'
 import type { RealtimeDialect, SessionKind } from '../dialects/realtime/dialect.js'
 import type { ExchangeContext } from '../upstream/exchange.js'
@@ -103,6 +104,11 @@ export interface KeptResponseCall {
   readonly query: string
 }
 
+/** One whose answer may show the end of a response that was made in the background. */
+export interface KeptResponseRead extends KeptResponseCall {
+  readonly ended: EndOfResponse
+}
+
 export interface ResponsesProvider {
   create(call: ResponsesCall, context: AttemptContext): Promise<ProviderResponse>
   countInputTokens(question: ResponsesQuestion, context: AttemptContext): Promise<ProviderResponse>
@@ -110,9 +116,14 @@ export interface ResponsesProvider {
 
 /** An upstream that keeps responses. */
 export interface KeptResponsesProvider extends ResponsesProvider {
-  read(call: KeptResponseCall, context: AttemptContext): Promise<ProviderResponse>
+  read(call: KeptResponseRead, context: AttemptContext): Promise<ProviderResponse>
+  /** Its events, from where the query says to its end. */
+  events(call: KeptResponseRead, context: AttemptContext): Promise<ProviderResponse>
   inputItems(call: KeptResponseCall, context: AttemptContext): Promise<ProviderResponse>
+  cancel(call: KeptResponseRead, context: AttemptContext): Promise<ProviderResponse>
   delete(call: KeptResponseCall, context: AttemptContext): Promise<ProviderResponse>
+  /** What has become of a response, for the gateway itself. */
+  progress(id: string, context: AttemptContext): Promise<ResponseProgress>
 }
 
 /** What is to be read: a page at a URL that was checked already, or a file that lies here. */

@@ -1,7 +1,21 @@
 import { Injectable } from '@nestjs/common'
-import { sql } from 'kysely'
-import { Database } from '../storage/database.js'
+import { type Kysely, sql } from 'kysely'
+import { Database, type DatabaseSchema } from '../storage/database.js'
 import { type PinnedResponse, ResponsePins } from './response-pins.js'
+
+/** Those that the owner has already stay as they are. */
+export async function insertPins(
+  queries: Kysely<DatabaseSchema>,
+  { ownerId, channelId, responseId, itemIds }: PinnedResponse,
+): Promise<void> {
+  const row = { owner_id: ownerId, response_id: responseId, channel_id: channelId, created_at_ms: Date.now() }
+  const rows = [...new Set([responseId, ...itemIds])].map((id) => ({ ...row, id }))
+  await queries
+    .insertInto('response_pin')
+    .values(rows)
+    .onConflict((conflict) => conflict.columns(['owner_id', 'id']).doNothing())
+    .execute()
+}
 
 /** Pins in PostgreSQL, embedded or not. */
 @Injectable()
@@ -10,16 +24,8 @@ export class KyselyResponsePins extends ResponsePins {
     super()
   }
 
-  override async keep({ ownerId, channelId, responseId, itemIds }: PinnedResponse): Promise<void> {
-    const row = { owner_id: ownerId, response_id: responseId, channel_id: channelId, created_at_ms: Date.now() }
-    const rows = [...new Set([responseId, ...itemIds])].map((id) => ({ ...row, id }))
-    await this.database.run((queries) =>
-      queries
-        .insertInto('response_pin')
-        .values(rows)
-        .onConflict((conflict) => conflict.columns(['owner_id', 'id']).doNothing())
-        .execute(),
-    )
+  override async keep(response: PinnedResponse): Promise<void> {
+    await this.database.run((queries) => insertPins(queries, response))
   }
 
   override async channelsOf(ownerId: string, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {

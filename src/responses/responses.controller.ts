@@ -5,14 +5,27 @@ import type { RequestContext } from '../core/request-context.js'
 import type { KeptResponseCall } from '../providers/contract.js'
 import { Endpoint } from '../server/endpoint.decorator.js'
 import { CurrentRequest, type JsonBodyRequest, JsonRequest } from '../server/json-request.js'
-import { keptResponseQuery, ResponsesRequestDto } from './responses.dto.js'
-import { INPUT_TOKENS, RESPONSE_DELETE, RESPONSE_FIND, RESPONSE_INPUT_ITEMS, RESPONSES } from './responses.endpoints.js'
+import { type FindResponseCall, findResponseQuery, keptResponseQuery, ResponsesRequestDto } from './responses.dto.js'
+import {
+  INPUT_TOKENS,
+  RESPONSE_CANCEL,
+  RESPONSE_DELETE,
+  RESPONSE_FIND,
+  RESPONSE_INPUT_ITEMS,
+  RESPONSES,
+} from './responses.endpoints.js'
 import { ResponsesService } from './responses.service.js'
 
 /** Id and query of a question about a response. */
 const KeptResponse = createParamDecorator((_data, context): KeptResponseCall => {
   const { params, query } = context.switchToHttp().getRequest<Request>()
   return { id: String(params['id']), query: keptResponseQuery(query) }
+})
+
+/** The same of one that may ask for events. */
+const FindResponse = createParamDecorator((_data, context): FindResponseCall => {
+  const { params, query } = context.switchToHttp().getRequest<Request>()
+  return { id: String(params['id']), ...findResponseQuery(query) }
 })
 
 @Controller()
@@ -34,7 +47,7 @@ export class ResponsesController {
   }
 
   @Endpoint(RESPONSE_FIND)
-  find(@KeptResponse() kept: KeptResponseCall, @CurrentRequest() call: RequestContext): Promise<ProviderResponse> {
+  find(@FindResponse() kept: FindResponseCall, @CurrentRequest() call: RequestContext): Promise<ProviderResponse> {
     return this.responses.find(kept, call)
   }
 
@@ -44,6 +57,11 @@ export class ResponsesController {
     @CurrentRequest() call: RequestContext,
   ): Promise<ProviderResponse> {
     return this.responses.inputItems(kept, call)
+  }
+
+  @Endpoint(RESPONSE_CANCEL)
+  cancel(@KeptResponse() kept: KeptResponseCall, @CurrentRequest() call: RequestContext): Promise<ProviderResponse> {
+    return this.responses.cancel(kept, call)
   }
 
   @Endpoint(RESPONSE_DELETE)

@@ -40,7 +40,7 @@ const RESPONSE = answer('Response', 'An answer with what it was asked for', {
   id: described('Of the response'),
   object: constant('response'),
   created_at: { type: 'number', description: 'Unix seconds' },
-  status: described('completed, incomplete, failed, in_progress'),
+  status: described('completed, incomplete, failed, cancelled, queued, in_progress'),
   model: described('That answered'),
   output: listOf(OUTPUT_ITEM, 'In the order in which it was made'),
   'usage?': nullable(USAGE),
@@ -71,7 +71,8 @@ export const CREATE_DOCUMENTATION: RouteDocumentation = {
   tag: 'responses',
   summary: 'A response: text, tools, reasoning',
   description:
-    'Answers as the Responses API does, with events if stream is true. What is kept belongs to the key that asked.',
+    'Answers as the Responses API does, with events if stream is true. What is kept belongs to the key that asked. With background true ' +
+    'the response is made without a connection: ask for it until it has ended.',
   parameters: [TRANSLATION_HEADER],
   body: REQUEST,
   answer: {
@@ -108,8 +109,26 @@ export const FIND_DOCUMENTATION: RouteDocumentation = {
   summary: 'A kept response',
   description:
     'As its upstream shows it, or as it was answered by a translated model. Only the key that asked for it can read it.',
-  parameters: [ID, INCLUDE],
-  answer: { description: 'The response', content: { 'application/json': RESPONSE } },
+  parameters: [
+    ID,
+    INCLUDE,
+    query('stream', 'Events instead, of a response that was created with background true', { type: 'boolean' }),
+    query('starting_after', 'Number of the event behind which the events begin', { type: 'integer', minimum: 0 }),
+  ],
+  answer: {
+    description: 'The response, or its events with stream true',
+    content: { 'application/json': RESPONSE, 'text/event-stream': eventsOf(EVENT) },
+  },
+  errors: ['not_found', 'overloaded', 'upstream_failed', 'upstream_timeout'],
+}
+
+export const CANCEL_DOCUMENTATION: RouteDocumentation = {
+  operationId: 'cancelResponse',
+  tag: 'responses',
+  summary: 'Cancels a response that is made in the background',
+  description: 'Only of responses that were created with background true. One that has ended stays as it is.',
+  parameters: [ID],
+  answer: { description: 'The response as it is now', content: { 'application/json': RESPONSE } },
   errors: ['not_found', 'overloaded', 'upstream_failed', 'upstream_timeout'],
 }
 

@@ -16,6 +16,7 @@ import {
 } from '../core/validation-rules.js'
 import type { ResponsesFields } from '../dialects/openai-responses.js'
 import { REASONING_FIELDS } from '../limits/estimate-usage.js'
+import type { KeptResponseCall } from '../providers/contract.js'
 
 const nonBlank = text({ allowBlank: false })
 
@@ -94,7 +95,7 @@ export class ResponsesRequestDto implements ResponsesFields {
   @Field(optional(metadata), { description: 'The caller’s own names and values' })
   readonly metadata?: Readonly<Record<string, unknown>> | null
 
-  @Field(optional(flag), { description: 'Only false: responses that go on without a connection are not served' })
+  @Field(optional(flag), { description: 'Whether the response is made without a connection; needs store' })
   readonly background?: boolean | null
 
   @Field(optional(anything), { description: 'Only null: conversations are not served' })
@@ -104,17 +105,46 @@ export class ResponsesRequestDto implements ResponsesFields {
 /** What an upstream may be told of a question about a response; SDKs spell lists with brackets. */
 const QUERY_NAMES: ReadonlySet<string> = new Set(['include', 'include[]', 'after', 'before', 'limit', 'order'])
 
+/** Those of events, beside. */
+const STREAM_NAMES: ReadonlySet<string> = new Set(['include_obfuscation', 'starting_after', 'stream'])
+
+/** A question about a response, or one that asks for its events. */
+export interface FindResponseCall extends KeptResponseCall {
+  readonly isStreamed: boolean
+}
+
 /** The same query without anything else: begins with `?`, or is empty. Throws `invalid_request` for what is not served. */
 export function keptResponseQuery(query: Readonly<Record<string, unknown>>): string {
-  if ([query['stream'] ?? 'false'].flat().some((value) => value !== 'false')) {
+  if (streamIn(query)) {
     throw new GatewayError('invalid_request', "Unsupported value: 'stream' is served where a response is asked for.", {
       param: 'stream',
       code: 'unsupported_value',
     })
   }
+  return passedQuery(query, (name) => QUERY_NAMES.has(name))
+}
+
+/** The query of a question that may ask for events. Throws `invalid_request` for a `stream` that is neither true nor false. */
+export function findResponseQuery(
+  query: Readonly<Record<string, unknown>>,
+): Pick<FindResponseCall, 'query' | 'isStreamed'> {
+  const isStreamed = streamIn(query)
+  const isPassed = (name: string): boolean => QUERY_NAMES.has(name) || (isStreamed && STREAM_NAMES.has(name))
+  return { query: passedQuery(query, isPassed), isStreamed }
+}
+
+function streamIn({ stream = 'false' }: Readonly<Record<string, unknown>>): boolean {
+  if (stream === 'true' || stream === 'false') return stream === 'true'
+  throw new GatewayError('invalid_request', "Invalid value: 'stream' must be true or false.", {
+    param: 'stream',
+    code: 'invalid_value',
+  })
+}
+
+function passedQuery(query: Readonly<Record<string, unknown>>, isPassed: (name: string) => boolean): string {
   const passed = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) {
-    if (!QUERY_NAMES.has(name)) continue
+    if (!isPassed(name)) continue
     for (const each of [value].flat()) if (typeof each === 'string') passed.append(name, each)
   }
   return passed.size === 0 ? '' : `?${passed.toString()}`

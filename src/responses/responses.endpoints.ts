@@ -1,6 +1,7 @@
 import type { EndpointSpec } from '../core/endpoint.js'
 import { estimateResponse } from '../limits/estimate-usage.js'
 import {
+  CANCEL_DOCUMENTATION,
   CREATE_DOCUMENTATION,
   DELETE_DOCUMENTATION,
   FIND_DOCUMENTATION,
@@ -14,7 +15,8 @@ export const RESPONSES = {
   path: '/v1/responses',
   dialect: 'openai',
   capability: 'responses',
-  billing: { records: ['request'], usageClass: 'chat', model: undefined },
+  // A response in the background is a task.
+  billing: { records: ['request', 'task'], usageClass: 'chat', model: undefined },
   estimate: estimateResponse,
   metricFamily: 'responses',
   keyHeaders: ['authorization'],
@@ -29,6 +31,7 @@ export const INPUT_TOKENS = {
   ...RESPONSES,
   name: 'responses.input_tokens',
   path: '/v1/responses/input_tokens',
+  billing: { ...RESPONSES.billing, records: ['request'] },
   estimate: 'none',
   documentation: INPUT_TOKENS_DOCUMENTATION,
 } as const satisfies EndpointSpec
@@ -51,6 +54,14 @@ export const RESPONSE_INPUT_ITEMS = {
   name: 'responses.input_items',
   path: '/v1/responses/:id/input_items',
   documentation: INPUT_ITEMS_DOCUMENTATION,
+} as const satisfies EndpointSpec
+
+export const RESPONSE_CANCEL = {
+  ...RESPONSE_FIND,
+  name: 'responses.cancel',
+  method: 'POST',
+  path: '/v1/responses/:id/cancel',
+  documentation: CANCEL_DOCUMENTATION,
 } as const satisfies EndpointSpec
 
 export const RESPONSE_DELETE = {

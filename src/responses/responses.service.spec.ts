@@ -1,6 +1,9 @@
 import { describe, expect, it } from '@jest/globals'
+import { MemoryBackgroundResponses } from '../../test/support/memory-background-responses.js'
 import { MemoryKeptResponses } from '../../test/support/memory-kept-responses.js'
 import { attemptOf, newCall } from '../../test/support/raw-upstream.js'
+import { ManualClock } from '../../test/support/task-lab.js'
+import { CollectedUsage } from '../../test/support/task-rows.js'
 import type { ModelCapability } from '../config/model-classes.js'
 import { ProviderResponse } from '../core/byte-stream.js'
 import { GatewayError } from '../core/errors.js'
@@ -9,9 +12,17 @@ import type { RequestContext } from '../core/request-context.js'
 import type { MemoryLease } from '../core/quota.js'
 import type { AnswerToKeep } from '../dialects/kept-answers.js'
 import type { ResponsesCall, ResponsesFields, ResponsesQuestion } from '../dialects/openai-responses.js'
+import type { EndedResponse, ResponseProgress } from '../dialects/response-state.js'
 import { createLogging } from '../observability/logger.js'
-import type { AttemptContext, KeptResponsesProvider, RoutedProviderOf } from '../providers/contract.js'
+import type {
+  AttemptContext,
+  KeptResponseCall,
+  KeptResponseRead,
+  KeptResponsesProvider,
+  RoutedProviderOf,
+} from '../providers/contract.js'
 import { type AttemptPolicy, type PinnedRoute, ProviderRouter, type Route } from '../routing/router.js'
+import { BackgroundBilling } from './background-billing.js'
 import type { KeptItem } from './kept-responses.js'
 import { ResponseKeeper } from './response-keeper.js'
 import { type PinnedResponse, ResponsePins } from './response-pins.js'
@@ -62,6 +73,12 @@ class StandInChannel implements PinnedRoute<KeptResponsesProvider>, KeptResponse
   readonly asked: string[] = []
   readonly questions: ResponsesQuestion[] = []
   answerToKeep: AnswerToKeep = { responseId: 'resp_new', itemIds: ['msg_new'] }
+  callersKey = false
+  progressSeen: ResponseProgress | GatewayError = 'running'
+  /** What a read or a cancel shows. */
+  endSeen: EndedResponse | undefined
+  /** Called when a create has been sent. */
+  whenSent: (context: AttemptContext) => Promise<void> = () => Promise.resolve()
 
   constructor(readonly channelId: string) {}
 
@@ -71,22 +88,39 @@ class StandInChannel implements PinnedRoute<KeptResponsesProvider>, KeptResponse
     run: (provider: KeptResponsesProvider, context: AttemptContext) => Promise<Result>,
   ): Promise<Result> {
     this.policies.push(policy)
-    return run(this, { ...attemptOf(call, this.channelId), channelId: this.channelId } as AttemptContext)
+    const { channelId, callersKey } = this
+    return run(this, { ...attemptOf(call, channelId), channelId, callersKey } as AttemptContext)
   }
 
-  async create(call: ResponsesCall): Promise<ProviderResponse> {
+  async create(call: ResponsesCall, context: AttemptContext): Promise<ProviderResponse> {
+    await call.background?.admit()
     this.questions.push({ body: call.body, resumed: call.resumed })
-    await call.keep?.(this.answerToKeep)
-    return this.answer('create')
+    const answer = this.answer('create')
+    await this.whenSent(context)
+    if (call.background === undefined) await call.keep?.(this.answerToKeep)
+    else await call.background.begun(this.answerToKeep)
+    return answer
   }
 
   countInputTokens = (question: ResponsesQuestion): Promise<ProviderResponse> => {
     this.questions.push(question)
     return Promise.resolve(this.answer('count'))
   }
-  read = (): Promise<ProviderResponse> => Promise.resolve(this.answer('read'))
+  read = (call: KeptResponseRead): Promise<ProviderResponse> => this.shown(call, 'read')
+  events = (call: KeptResponseRead): Promise<ProviderResponse> => this.shown(call, `events${call.query}`)
+  cancel = (call: KeptResponseRead): Promise<ProviderResponse> => this.shown(call, 'cancel')
+  progress = (): Promise<ResponseProgress> => {
+    this.asked.push('progress')
+    const { progressSeen } = this
+    return progressSeen instanceof GatewayError ? Promise.reject(progressSeen) : Promise.resolve(progressSeen)
+  }
   inputItems = (): Promise<ProviderResponse> => Promise.resolve(this.answer('items'))
   delete = (): Promise<ProviderResponse> => Promise.resolve(this.answer('delete'))
+
+  private async shown({ ended }: KeptResponseRead, what: string): Promise<ProviderResponse> {
+    if (this.endSeen !== undefined) await ended(this.endSeen)
+    return this.answer(what)
+  }
 
   private answer(what: string): ProviderResponse {
     this.asked.push(what)
@@ -147,7 +181,11 @@ function lab() {
   const { logger } = createLogging('info', { write: (line) => lines.push(line) })
   const kept = new MemoryKeptResponses()
   const references = new ResponseReferences(pins, kept)
-  const service = new ResponsesService(router, references, pins, new ResponseKeeper(kept, logger), logger)
+  const rows = new MemoryBackgroundResponses()
+  const usage = new CollectedUsage()
+  const clock = new ManualClock()
+  const billing = new BackgroundBilling(rows, usage, clock, NO_MARK, logger)
+  const service = new ResponsesService(router, references, pins, new ResponseKeeper(kept, logger), billing, logger)
   const call = newCall('/v1/responses')
   call.caller = { keyId: 'team-a' }
   const bodyOf = (more: object): JsonBody<ResponsesRequestDto> => {
@@ -157,6 +195,10 @@ function lab() {
   return {
     pins,
     kept,
+    rows,
+    usage,
+    clock,
+    billing,
     first: channels[0],
     second: channels[1],
     router,
@@ -167,6 +209,9 @@ function lab() {
     count: (more: object = {}) => service.countInputTokens(bodyOf(more), call),
   }
 }
+
+/** Beside a store that is opened anyway. */
+const NO_MARK = { write: () => Promise.resolve(), remove: () => Promise.resolve() }
 
 const STORE_AWAY = new GatewayError('overloaded', 'The database cannot be reached at the moment.')
 const pinned = { id: 'resp_1', query: '' }
@@ -218,7 +263,7 @@ describe('A request that was sent and not answered', () => {
   it('is sent again where it changes nothing, and not where it deletes', async () => {
     const { service, call, count, first } = lab()
     await count()
-    await service.find(pinned, call)
+    await service.find({ ...pinned, isStreamed: false }, call)
     await service.inputItems(pinned, call)
     await service.delete(pinned, call)
     expect(first.policies.map(({ canRetryAfterSend }) => canRetryAfterSend)).toEqual([true, true, true, false])
@@ -273,7 +318,9 @@ describe('A request that refers to what is kept', () => {
         details: { code: 'previous_response_not_found' },
       })
       await expect(create({ input: [{ type: 'item_reference', id }] })).rejects.toMatchObject({ kind: 'not_found' })
-      await expect(service.find({ id, query: '' }, call)).rejects.toMatchObject({ kind: 'not_found' })
+      await expect(service.find({ id, query: '', isStreamed: false }, call)).rejects.toMatchObject({
+        kind: 'not_found',
+      })
       expect(pins.asked).toEqual([])
     },
   )
@@ -455,7 +502,158 @@ describe('A request that goes on with what the gateway keeps', () => {
     const { create, service, kept, call } = await keptLab()
     kept.failure = STORE_AWAY
     await expect(create({ previous_response_id: 'resp_own' })).rejects.toBe(STORE_AWAY)
-    await expect(service.find({ id: 'resp_own', query: '' }, call)).rejects.toBe(STORE_AWAY)
+    await expect(service.find({ id: 'resp_own', query: '', isStreamed: false }, call)).rejects.toBe(STORE_AWAY)
     await expect(service.delete({ id: 'resp_own', query: '' }, call)).rejects.toBe(STORE_AWAY)
+  })
+})
+
+describe('A response in the background', () => {
+  const IN_BACKGROUND = { background: true }
+  const END = {
+    responseId: 'resp_1',
+    itemIds: ['msg_end'],
+    hasSucceeded: true,
+    usage: { units: { input_tokens: 7, output_tokens: 5 }, estimated: false },
+  }
+
+  /** With `resp_1` of the first channel in the background. */
+  async function begunLab() {
+    const made = lab()
+    const { billing, rows } = made
+    const row = { ownerId: 'team-a', id: 'resp_1', channelId: 'first', model: MODEL, route: '/v1/responses' }
+    await billing.begin(row)
+    return { ...made, rowOf: () => rows.find('team-a', 'resp_1') }
+  }
+
+  it('is written down before its caller has the id, and nothing else is kept of it', async () => {
+    const { create, rows, pins, clock } = lab()
+    await create(IN_BACKGROUND)
+    const row = await rows.find('team-a', 'resp_new')
+    expect(row).toMatchObject({ channelId: 'first', model: MODEL, route: '/v1/responses', polls: 0 })
+    expect([row?.createdAtMs, (row?.nextPollAtMs ?? 0) > clock.nowMs()]).toEqual([clock.nowMs(), true])
+    expect(pins.kept).toEqual([])
+  })
+
+  it.each([
+    ['that is not stored', { store: false }, false, { param: 'background', code: 'invalid_value' }],
+    ['with a key of the caller’s own', {}, true, { param: 'background', code: 'unsupported_value' }],
+  ])('is refused before anything is sent: one %s', async (_what, more, callersKey, details) => {
+    const { create, first } = lab()
+    first.callersKey = callersKey
+    await expect(create({ ...IN_BACKGROUND, ...more })).rejects.toMatchObject({ kind: 'invalid_request', details })
+    expect(first.asked).toEqual([])
+  })
+
+  it('is not sent while the store is away: what it uses could not be billed', async () => {
+    const { create, first, rows } = lab()
+    rows.failure = STORE_AWAY
+    await expect(create(IN_BACKGROUND)).rejects.toBe(STORE_AWAY)
+    expect(first.asked).toEqual([])
+  })
+
+  it('that the store does not take any more is written down when it is back, and the answer passes', async () => {
+    const { create, first, rows, billing, log } = lab()
+    first.whenSent = () => {
+      rows.failure = STORE_AWAY
+      return Promise.resolve()
+    }
+    expect((await create(IN_BACKGROUND)).body).toEqual(Buffer.from('create'))
+    expect(log()).toMatchObject([
+      { level: 40, msg: 'a background response waits for the store', responseId: 'resp_new' },
+    ])
+    await expect(billing.writeUnwritten()).rejects.toBe(STORE_AWAY)
+    rows.failure = undefined
+    await billing.writeUnwritten()
+    expect(await rows.find('team-a', 'resp_new')).toMatchObject({ model: MODEL })
+  })
+
+  it('that cannot be written down before the process ends is a line in the log', async () => {
+    const { create, first, rows, billing, log } = lab()
+    first.whenSent = () => {
+      rows.failure = STORE_AWAY
+      return Promise.resolve()
+    }
+    await create(IN_BACKGROUND)
+    await billing.close()
+    const line = {
+      level: 50,
+      msg: 'a background response could not be recorded: its use is not billed',
+      keyId: 'team-a',
+    }
+    expect(log().at(-1)).toMatchObject(line)
+  })
+
+  it('is known although its caller leaves before it is answered', async () => {
+    const { create, first, rows, call } = lab()
+    let isUpstreamLeft = true
+    const released = new Promise<void>((resolve) => {
+      first.whenSent = ({ disconnect }) => {
+        call.disconnect.abort()
+        isUpstreamLeft = disconnect.aborted
+        call.disconnect.whenReleased(resolve)
+        return Promise.resolve()
+      }
+    })
+    await create(IN_BACKGROUND)
+    await released
+    expect(isUpstreamLeft).toBe(false)
+    expect(await rows.find('team-a', 'resp_new')).toBeDefined()
+  })
+
+  it.each(['find', 'cancel'] as const)('is billed once when its end is seen by %s', async (name) => {
+    const { service, call, first, usage, rows, rowOf } = await begunLab()
+    first.endSeen = END
+    const ask = (): Promise<ProviderResponse> =>
+      name === 'find' ? service.find({ ...pinned, isStreamed: false }, call) : service.cancel(pinned, call)
+    await ask()
+    await ask()
+    expect(usage.settled).toMatchObject([
+      { id: 'response first resp_1', ownerId: 'team-a', model: MODEL, channelId: 'first', usage: END.usage },
+    ])
+    expect([await rowOf(), rows.pinned.get('resp_1')]).toEqual([undefined, ['msg_end']])
+  })
+
+  it('passes although its end cannot be recorded now', async () => {
+    const { service, call, first, rows, usage, log } = await begunLab()
+    first.endSeen = END
+    rows.failure = STORE_AWAY
+    expect((await service.find({ ...pinned, isStreamed: false }, call)).body).toEqual(Buffer.from('read'))
+    expect(usage.tasks).toEqual([])
+    expect(log()).toMatchObject([{ msg: 'the end of a background response is recorded later' }])
+  })
+
+  it('is asked for at once after a cancel that has not ended it', async () => {
+    const { service, call, clock, rowOf } = await begunLab()
+    await service.cancel(pinned, call)
+    expect((await rowOf())?.nextPollAtMs).toBe(clock.nowMs())
+  })
+
+  it('shows its events from where the caller says', async () => {
+    const { service, call, first } = await begunLab()
+    await service.find({ id: 'resp_1', query: '?stream=true&starting_after=3', isStreamed: true }, call)
+    expect(first.asked).toEqual(['events?stream=true&starting_after=3'])
+  })
+
+  it.each([
+    ['has ended, with its figures', END, END.usage],
+    ['runs, without figures', 'running' as const, undefined],
+    ['cannot be asked for, without figures', STORE_AWAY, undefined],
+  ])('that is deleted when it %s, is billed once', async (_what, progress, figures) => {
+    const { service, call, first, usage, rowOf } = await begunLab()
+    first.progressSeen = progress
+    await service.delete(pinned, call)
+    expect(first.asked).toEqual(['progress', 'delete'])
+    expect(usage.settled.map(({ usage: used }) => used)).toEqual([figures])
+    expect(await rowOf()).toBeUndefined()
+  })
+
+  it.each(['find', 'cancel'] as const)('is none that a translation has made: %s', async (name) => {
+    const { service, call, kept } = lab()
+    await kept.keep({ ownerId: 'team-a', id: 'resp_own', previousId: undefined, input: [], output: [], response: '{}' })
+    const own: KeptResponseCall = { id: 'resp_own', query: '' }
+    const ask = (id: KeptResponseCall): Promise<ProviderResponse> =>
+      name === 'find' ? service.find({ ...id, isStreamed: true }, call) : service.cancel(id, call)
+    await expect(ask(own)).rejects.toMatchObject({ kind: 'invalid_request' })
+    await expect(ask({ id: 'resp_unknown', query: '' })).rejects.toMatchObject({ kind: 'not_found' })
   })
 })

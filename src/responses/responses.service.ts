@@ -1,12 +1,13 @@
 import { Inject, Injectable } from '@nestjs/common'
 import type { ProviderResponse } from '../core/byte-stream.js'
-import { ownerOf } from '../core/caller.js'
+import { type Caller, ownerOf } from '../core/caller.js'
 import { GatewayError } from '../core/errors.js'
 import type { JsonBody } from '../core/json-body.js'
 import type { EstimatedUse } from '../core/quota.js'
-import type { RequestContext } from '../core/request-context.js'
+import { ClientDisconnect, type RequestContext } from '../core/request-context.js'
 import type { KeepResponse } from '../dialects/kept-answers.js'
-import type { ResponsesCall, ResumedRequest } from '../dialects/openai-responses.js'
+import type { BackgroundResponse, ResponsesCall, ResumedRequest } from '../dialects/openai-responses.js'
+import type { EndOfResponse } from '../dialects/response-state.js'
 import { asksForReasoning } from '../limits/estimate-usage.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
@@ -17,13 +18,15 @@ import type {
   ResponsesProvider,
 } from '../providers/contract.js'
 import { type PinnedRoute, ProviderRouter, type Route } from '../routing/router.js'
+import { BackgroundBilling } from './background-billing.js'
+import type { BackgroundResponseRow } from './background-responses.js'
 import { ResponseKeeper, unknownResponse } from './response-keeper.js'
 import { ResponsePins } from './response-pins.js'
 import { type ResolvedRequest, ResponseReferences } from './response-references.js'
-import type { ResponsesRequestDto } from './responses.dto.js'
+import type { FindResponseCall, ResponsesRequestDto } from './responses.dto.js'
 import { RESPONSES } from './responses.endpoints.js'
 
-/** Of what changes nothing at its upstream. */
+/** Of what changes nothing at its upstream, or nothing more when it is done twice. */
 const READ_POLICY = { canRetryAfterSend: true } as const
 /** Whether a response was deleted must be known, and a second delete is no success. */
 const DELETE_POLICY = { canRetryAfterSend: false } as const
@@ -36,6 +39,7 @@ export class ResponsesService {
     private readonly references: ResponseReferences,
     private readonly pins: ResponsePins,
     private readonly keeper: ResponseKeeper,
+    private readonly billing: BackgroundBilling,
     @Inject(LOGGER) private readonly logger: Logger,
   ) {}
 
@@ -46,9 +50,12 @@ export class ResponsesService {
     const isKept = body.fields.store !== false
     // A request that was sent may have been done. Of a response that is kept nobody would know the id then, to read or delete what was
     // said in it: such a request is not sent again, as a create of a task is not.
-    return route.attempt(call, { canRetryAfterSend: !isKept, estimatedUse }, (provider, context) =>
-      provider.create(new CallOfAttempt(request, isKept ? this.keeping(request, call, context) : undefined), context),
-    )
+    return route.attempt(call, { canRetryAfterSend: !isKept, estimatedUse }, (provider, context) => {
+      const keep = isKept ? this.keeping(request, call, context) : undefined
+      if (body.fields.background !== true) return provider.create(new CallOfAttempt(request, keep), context)
+      const background = this.inBackground(body.fields, call, context)
+      return undisturbed(context, (own) => provider.create(new CallOfAttempt(request, keep, background), own))
+    })
   }
 
   async countInputTokens(body: JsonBody<ResponsesRequestDto>, call: RequestContext): Promise<ProviderResponse> {
@@ -56,10 +63,29 @@ export class ResponsesService {
     return route.attempt(call, READ_POLICY, (provider, context) => provider.countInputTokens(request, context))
   }
 
-  async find(kept: KeptResponseCall, call: RequestContext): Promise<ProviderResponse> {
+  async find({ isStreamed, ...kept }: FindResponseCall, call: RequestContext): Promise<ProviderResponse> {
     const route = await this.upstreamOf(kept.id, call)
-    if (route === undefined) return await this.keeper.read(kept.id, call.caller)
-    return route.attempt(call, READ_POLICY, (provider, context) => provider.read(kept, context))
+    if (route === undefined) {
+      const answer = await this.keeper.read(kept.id, call.caller)
+      if (isStreamed) throw notStreamable()
+      return answer
+    }
+    const read = { ...kept, ended: this.endOf(call.caller) }
+    return route.attempt(call, READ_POLICY, (provider, context) =>
+      isStreamed ? provider.events(read, context) : provider.read(read, context),
+    )
+  }
+
+  async cancel(kept: KeptResponseCall, call: RequestContext): Promise<ProviderResponse> {
+    const route = await this.upstreamOf(kept.id, call)
+    if (route === undefined) {
+      await this.keeper.read(kept.id, call.caller)
+      throw notCancellable()
+    }
+    const cancelled = { ...kept, ended: this.endOf(call.caller) }
+    const answer = await route.attempt(call, READ_POLICY, (provider, context) => provider.cancel(cancelled, context))
+    await this.billing.hasten(ownerOf(call.caller), kept.id)
+    return answer
   }
 
   async inputItems(kept: KeptResponseCall, call: RequestContext): Promise<ProviderResponse> {
@@ -71,7 +97,10 @@ export class ResponsesService {
   async delete(kept: KeptResponseCall, call: RequestContext): Promise<ProviderResponse> {
     const route = await this.upstreamOf(kept.id, call)
     if (route === undefined) return await this.keeper.delete(kept.id, call.caller)
+    const row = await this.billing.find(ownerOf(call.caller), kept.id)
+    if (row !== undefined) await this.settleFirst(row, route, call)
     const answer = await route.attempt(call, DELETE_POLICY, (provider, context) => provider.delete(kept, context))
+    if (row !== undefined) await this.billing.deleted(row)
     await this.forget(kept.id, call)
     return answer
   }
@@ -97,6 +126,42 @@ export class ResponsesService {
     const route = this.router.responseChannels(caller).find((each) => each.channelId === channelId)
     if (route === undefined) throw unknownResponse(id)
     return route
+  }
+
+  /** What a response in the background has used is known until it is deleted, if it has ended. */
+  private async settleFirst(
+    { id }: BackgroundResponseRow,
+    route: PinnedRoute<KeptResponsesProvider>,
+    call: RequestContext,
+  ): Promise<void> {
+    try {
+      const progress = await route.attempt(call, READ_POLICY, (provider, context) => provider.progress(id, context))
+      if (typeof progress === 'object') await this.billing.ended(ownerOf(call.caller), progress)
+    } catch (error) {
+      call.assertPresent()
+      if (!(error instanceof GatewayError)) throw error
+    }
+  }
+
+  private endOf(caller: Caller): EndOfResponse {
+    return (end) => this.billing.ended(ownerOf(caller), end)
+  }
+
+  private inBackground(
+    { model, store }: ResponsesRequestDto,
+    { caller, path }: RequestContext,
+    { channelId, callersKey }: AttemptContext,
+  ): BackgroundResponse {
+    const ownerId = ownerOf(caller)
+    return {
+      admit: async () => {
+        if (store === false) throw backgroundWithoutStore()
+        if (callersKey) throw backgroundWithCallersKey()
+        await this.billing.assertPossible()
+      },
+      begun: ({ responseId: id }) => this.billing.begin({ ownerId, id, channelId, model, route: path }),
+      ended: this.endOf(caller),
+    }
   }
 
   /** A store that fails costs the caller nothing but later reads: the answer has been paid for. */
@@ -127,6 +192,7 @@ class CallOfAttempt implements ResponsesCall {
   constructor(
     private readonly request: ResolvedRequest,
     readonly keep: KeepResponse | undefined,
+    readonly background?: BackgroundResponse,
   ) {}
 
   get body(): JsonBody<ResponsesRequestDto> {
@@ -143,15 +209,63 @@ function estimateOf({ body, resumed }: ResolvedRequest): EstimatedUse {
   return RESPONSES.estimate(sent.bytes.length, sent.fields)
 }
 
-function assertServed({ background, conversation }: ResponsesRequestDto): void {
-  if (background === true)
-    throw unsupported('background', "'background' responses are not served. Send it as false, and stream the answer.")
+/**
+ * A create whose caller leaves before it is answered goes on: its upstream may work in the background from then on, and is paid for
+ * that, so the id must be learnt.
+ */
+async function undisturbed<Result>(
+  context: AttemptContext,
+  run: (context: AttemptContext) => Promise<Result>,
+): Promise<Result> {
+  context.disconnect.throwIfAborted()
+  const disconnect = new ClientDisconnect()
+  let release: (() => void) | undefined
+  let isAnswered = false
+  context.disconnect.onAbort(() => {
+    if (isAnswered) disconnect.abort()
+    else release = context.disconnect.hold()
+  })
+  try {
+    return await run({ ...context, disconnect })
+  } finally {
+    isAnswered = true
+    if (release !== undefined) {
+      disconnect.abort()
+      // What the answer has used is noted meanwhile.
+      setImmediate(release)
+    }
+  }
+}
+
+function assertServed({ conversation }: ResponsesRequestDto): void {
   if (conversation != null)
     throw unsupported(
       'conversation',
       "'conversation' is not served. Send previous_response_id, or the items themselves.",
     )
 }
+
+/** In the words of upstreams. */
+const backgroundWithoutStore = (): GatewayError =>
+  new GatewayError('invalid_request', "Background mode requires 'store' to be true.", {
+    param: 'background',
+    code: 'invalid_value',
+  })
+
+const backgroundWithCallersKey = (): GatewayError =>
+  unsupported(
+    'background',
+    "'background' is served with keys of the gateway alone, as the end of the response could not be asked for with yours. " +
+      'Send it as false, and stream the answer.',
+  )
+
+const notStreamable = (): GatewayError =>
+  new GatewayError('invalid_request', 'Only responses created with background=true can be streamed from here.', {
+    param: 'stream',
+    code: 'invalid_value',
+  })
+
+const notCancellable = (): GatewayError => new GatewayError('invalid_request', 'Cannot cancel a synchronous response.')
 
 const unsupported = (param: string, message: string): GatewayError =>
   new GatewayError('invalid_request', `Unsupported value: ${message}`, { param, code: 'unsupported_value' })

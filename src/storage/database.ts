@@ -8,6 +8,7 @@ export interface DatabaseSchema {
   callback_delivery: CallbackDeliveryTable
   idempotency_key: IdempotencyKeyTable
   response_pin: ResponsePinTable
+  background_response: BackgroundResponseTable
   kept_response: KeptResponseTable
   kept_item: KeptItemTable
   api_key: ApiKeyTable
@@ -74,6 +75,18 @@ interface ResponsePinTable {
   response_id: string
   channel_id: string
   created_at_ms: number
+}
+
+export interface BackgroundResponseTable {
+  owner_id: string
+  id: string
+  channel_id: string
+  model: string
+  route: string
+  created_at_ms: number
+  next_poll_at_ms: number
+  locked_until_ms: Generated<number>
+  polls: Generated<number>
 }
 
 interface KeptResponseTable {

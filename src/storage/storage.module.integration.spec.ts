@@ -29,7 +29,7 @@ import { DatabaseModule } from './storage.module.js'
 describe('migrations', () => {
   /** Takes a store back to 0003, but for columns that are written to. */
   const AS_BEFORE_HOURS = `drop trigger usage_record_added on usage_record; drop function add_usage_to_hours;
-  drop table usage_hour, response_pin, kept_item, kept_response; delete from migration where name >= '0004'`
+  drop table usage_hour, response_pin, kept_item, kept_response, background_response; delete from migration where name >= '0004'`
 
   const MIGRATIONS = [
     { name: '0001-tasks' },
@@ -40,6 +40,7 @@ describe('migrations', () => {
     { name: '0006-response-pins' },
     { name: '0007-translations' },
     { name: '0008-kept-responses' },
+    { name: '0009-background-responses' },
   ]
 
   let postgres: TestPostgres

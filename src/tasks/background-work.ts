@@ -1,4 +1,6 @@
 import { Injectable } from '@nestjs/common'
+import { GatewayError } from '../core/errors.js'
+import { clientDisconnected, type RequestContext } from '../core/request-context.js'
 
 /** Wall clock; also the injection token, so that tests can move the time. */
 export abstract class Clock {
@@ -179,5 +181,32 @@ export class KeyedQueue<Item> {
 
   private isBusy({ running, waiting }: Queue<Item>): boolean {
     return this.options.isBusy(running, waiting.length)
+  }
+}
+
+/**
+ * The result of work that should end by its timeout and with its caller; rejects then in any case, so that work which
+ * hangs is not waited for.
+ */
+export async function withTimeout<Result>(
+  work: Promise<Result>,
+  call: RequestContext,
+  limitMs: number,
+): Promise<Result> {
+  let removeListener: () => void = () => undefined
+  let timer: NodeJS.Timeout | undefined
+  const end = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => {
+      reject(new GatewayError('upstream_timeout', 'The upstream did not answer in time.'))
+    }, limitMs)
+    removeListener = call.disconnect.onAbort(() => {
+      reject(clientDisconnected())
+    })
+  })
+  try {
+    return await Promise.race([work, end])
+  } finally {
+    clearTimeout(timer)
+    removeListener()
   }
 }

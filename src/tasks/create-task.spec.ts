@@ -434,15 +434,18 @@ describe('A task that has ended', () => {
     expect(endedTask(task('{}'))).toEqual({
       id: 'video tsk_1',
       ownerId: 'team-a',
-      taskClass: 'video',
+      usageClass: 'video',
       route: '/vidgen/v1/videos/text2video',
       model: 'vidgen-v1',
       channelId: 'main',
       hasSucceeded: true,
-      reported: {},
+      usage: { units: { videos: 1 }, estimated: false },
       durationMs: 4000,
     })
-    expect(endedTask(task('{}', 'failed')).hasSucceeded).toBe(false)
+    expect(endedTask(task('{}', 'failed'))).toMatchObject({
+      hasSucceeded: false,
+      usage: { units: { videos: 0 } },
+    })
   })
 
   it.each<[string | undefined, object]>([
@@ -458,7 +461,7 @@ describe('A task that has ended', () => {
     ['{"cut', {}],
     [undefined, {}],
   ])('shows what its upstream took off the account, whatever its object holds: %s', (object, reported) => {
-    expect(endedTask(task(object)).reported).toEqual(reported)
+    expect(endedTask(task(object)).usage).toEqual({ units: { ...reported, videos: 1 }, estimated: false })
   })
 })
 

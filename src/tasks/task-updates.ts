@@ -1,10 +1,11 @@
 import { Inject, Injectable, Optional } from '@nestjs/common'
 import { GatewayError } from '../core/errors.js'
-import { clientDisconnected, type RequestContext, type Units } from '../core/request-context.js'
-import { type EndedTask, type SettledTask, UsageRecorder } from '../core/usage-record.js'
+import type { RequestContext, Units } from '../core/request-context.js'
+import { type EndedTask, UsageRecorder } from '../core/usage-record.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
 import { ProviderRouter } from '../routing/router.js'
+import { withTimeout } from './background-work.js'
 import { CallbackSender } from './callback-sender.js'
 import { isTerminal, type Task } from './task.js'
 import { videoTaskPath } from './task.endpoints.js'
@@ -92,17 +93,18 @@ class Signal {
   }
 }
 
-/** The usage data of a task that has just ended. */
+/** The usage data of a task that has just ended: one video, or none of a task that has failed. */
 export function endedTask(task: Task): EndedTask {
+  const hasSucceeded = task.state === 'succeed'
   return {
     id: `video ${task.id}`,
     ownerId: task.ownerId,
-    taskClass: 'video',
+    usageClass: 'video',
     route: videoTaskPath(task.kind),
     model: task.model,
     channelId: task.channelId,
-    hasSucceeded: task.state === 'succeed',
-    reported: deductions(task.object),
+    hasSucceeded,
+    usage: { units: { ...deductions(task.object), videos: hasSucceeded ? 1 : 0 }, estimated: false },
     // The clock may have been set back meanwhile.
     durationMs: Math.max(0, task.updatedAtMs - task.createdAtMs),
   }
@@ -161,7 +163,9 @@ export class TaskRecorder {
   async record(task: Task, change: TaskChange): Promise<Task | undefined> {
     const after = changed(task, change)
     const isWritten = isTerminal(after.state)
-      ? await this.end(task.id, change, endedTask(after))
+      ? await this.usage.endTask(endedTask(after), (usage) =>
+          this.tasks.change(task.id, usage === undefined ? change : { ...change, usage }),
+        )
       : await this.tasks.change(task.id, change)
     if (!isWritten) return undefined
     this.watchers.notify(task.id)
@@ -169,52 +173,6 @@ export class TaskRecorder {
     // Counted once over all replicas: a second write of the same end is refused above.
     if (after.state === 'succeed' || after.state === 'failed') this.endedTasks[after.state]++
     return after
-  }
-
-  /** In one transaction: a process that is killed leaves neither an end without its usage nor usage without an end. */
-  private async end(id: string, change: TaskChange, ended: EndedTask): Promise<boolean> {
-    const settled = this.usage.settleTask(ended)
-    if (settled?.record === undefined) return this.endUnpaid(id, change, settled)
-    try {
-      const isWritten = await this.tasks.change(id, { ...change, usage: settled.record })
-      if (isWritten) settled.whenWritten()
-      return isWritten
-    } catch (error) {
-      if (error instanceof GatewayError) throw error
-      // Accounting never keeps a task from ending: the record goes the way of all records that the store refuses.
-      const isWritten = await this.endUnpaid(id, change, undefined)
-      if (isWritten) this.usage.taskEnded(ended)
-      return isWritten
-    }
-  }
-
-  private async endUnpaid(id: string, change: TaskChange, settled: SettledTask | undefined): Promise<boolean> {
-    const isWritten = await this.tasks.change(id, change)
-    if (isWritten) settled?.whenWritten()
-    return isWritten
-  }
-}
-
-/**
- * The result of work that should end by its timeout and with its caller; rejects then in any case, so that work which
- * hangs is not waited for.
- */
-async function withTimeout<Result>(work: Promise<Result>, call: RequestContext, limitMs: number): Promise<Result> {
-  let removeListener: () => void = () => undefined
-  let timer: NodeJS.Timeout | undefined
-  const end = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => {
-      reject(new GatewayError('upstream_timeout', 'The upstream did not answer in time.'))
-    }, limitMs)
-    removeListener = call.disconnect.onAbort(() => {
-      reject(clientDisconnected())
-    })
-  })
-  try {
-    return await Promise.race([work, end])
-  } finally {
-    clearTimeout(timer)
-    removeListener()
   }
 }
 

@@ -17,6 +17,8 @@ export interface SseDialect {
   readonly terminator?: string
   /** Counts what of the answer has passed; one of its own for each stream. */
   readonly deltas?: FrameCounter
+  /** What a stream has failed with that ends before it is complete; absent, or undefined = the upstream has failed. */
+  readonly endedEarly?: () => GatewayError | undefined
   /** Worth waiting for although the caller has left. */
   readonly figures?: FiguresAtEnd
   /** The credential that was sent upstream: it may be quoted back in an error frame. */
@@ -139,7 +141,7 @@ export class SseRelay implements ByteSource, ByteSink {
       if (this.isOver) return
     }
     if (!this.isComplete || this.readOnBytes !== undefined) {
-      this.fail(cutShort())
+      this.fail(this.dialect.endedEarly?.() ?? cutShort())
       return
     }
     if (!this.isTerminated) this.sink.data(Buffer.from(this.dialect.terminator ?? ''))

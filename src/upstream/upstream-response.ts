@@ -150,7 +150,8 @@ function parseResponse(bytes: Buffer): Record<string, unknown> {
 
 /** What looks at an event stream while it passes. */
 interface StreamReaders {
-  readonly usage: UsageReader
+  /** Absent where nothing is charged for. */
+  readonly usage?: UsageReader
   readonly filter?: FramesFilter
 }
 

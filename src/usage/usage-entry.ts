@@ -55,10 +55,9 @@ export interface UsageEntry {
   readonly prices: PriceTable
 }
 
-/** What an ended task leaves to be recorded: one video or image, or none of a task that has failed. */
+/** What an ended task leaves to be recorded. */
 export function entryFromTask(task: EndedTask, prices: PriceTable): UsageEntry {
-  const { id, ownerId, taskClass, route, model, channelId, hasSucceeded, reported, durationMs } = task
-  const made = hasSucceeded ? 1 : 0
+  const { id, ownerId, usageClass, route, model, channelId, hasSucceeded, usage, durationMs } = task
   return {
     id: `task ${id}`,
     atMs: Date.now(),
@@ -69,14 +68,11 @@ export function entryFromTask(task: EndedTask, prices: PriceTable): UsageEntry {
     route,
     model,
     sessionModel: undefined,
-    usageClass: taskClass,
+    usageClass,
     channelId,
     outcome: hasSucceeded ? 'ok' : 'upstream_failed',
     durationMs,
-    usage: {
-      units: { ...reported, ...(taskClass === 'video' ? { videos: made } : { images: made }) },
-      estimated: false,
-    },
+    usage,
     unitsText: undefined,
     estimate: undefined,
     prices,

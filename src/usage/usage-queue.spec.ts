@@ -15,7 +15,7 @@ import {
 } from '../../test/support/usage-writer-lab.js'
 import type { LogLevel } from '../config/settings.js'
 import { GatewayError } from '../core/errors.js'
-import { RequestContext } from '../core/request-context.js'
+import { RequestContext, type Units } from '../core/request-context.js'
 import type { UsageRecord } from '../core/usage-record.js'
 import { createLogging } from '../observability/logger.js'
 import { Metrics } from '../observability/metrics.js'
@@ -268,14 +268,20 @@ describe('The usage queue', () => {
     it('is recorded once, and costs nothing when it failed', async () => {
       await begin({ prices: [{ models: ['*'], videos: '0.35', images: '0.05' }] })
       const { queue, store } = lab
-      queue.taskEnded(endedVideo({ reported: { final_unit_deduction: 2 } }))
-      queue.taskEnded(endedVideo({ id: 'video 2', hasSucceeded: false, reported: { final_unit_deduction: 0 } }))
-      queue.taskEnded(endedVideo({ id: 'image 3', ownerId: 'bearer:12', taskClass: 'image' }))
+      const used = (units: Units) => ({ usage: { units, estimated: false } })
+      queue.taskEnded(endedVideo(used({ final_unit_deduction: 2, videos: 1 })))
+      queue.taskEnded(
+        endedVideo({ id: 'video 2', hasSucceeded: false, ...used({ final_unit_deduction: 0, videos: 0 }) }),
+      )
+      const image = { id: 'image 3', ownerId: 'bearer:12', usageClass: 'image', ...used({ images: 1 }) } as const
+      queue.taskEnded(endedVideo(image))
+      queue.taskEnded(endedVideo({ id: 'response 4', hasSucceeded: false, usage: undefined }))
       queue.taskEnded(endedVideo())
       expect(await lab.rows()).toMatchObject([
         { id: 'task video 1', kind: 'task', outcome: 'ok', units: { videos: 1 }, cost: '0.35', keyId: 'team-a' },
         { id: 'task video 2', outcome: 'upstream_failed', units: { videos: 0 }, pricing: 'free', cost: '0' },
         { id: 'task image 3', units: { images: 1 }, cost: '0.05', keyId: 'caller', ownerId: 'bearer:12' },
+        { id: 'task response 4', units: {}, reported: null, estimated: null, pricing: 'free', cost: '0' },
       ])
       expect(store.rows.get('task video 1')?.reported).toBe('{"final_unit_deduction":2,"videos":1}')
     })
@@ -301,7 +307,8 @@ describe('The usage queue', () => {
     })
 
     it('of which no record can be made is told of, and is none', () => {
-      expect(lab.queue.settleTask(endedVideo({ reported: { units: 1n as never } }))).toBeUndefined()
+      const usage = { units: { units: 1n as never }, estimated: false }
+      expect(lab.queue.settleTask(endedVideo({ usage }))).toBeUndefined()
       expect(lab.lines).toMatchObject([{ msg: 'usage could not be recorded' }])
     })
   })

@@ -1,7 +1,9 @@
 import { beforeEach, describe } from '@jest/globals'
 import { createCounterStore } from '../../src/limits/rate-limiter.js'
+import { MemoryBackgroundResponses } from '../support/memory-background-responses.js'
 import { MemoryKeptResponses } from '../support/memory-kept-responses.js'
 import { memoryRepositories } from '../support/memory-tasks.js'
+import { describeBackgroundResponses } from './background-responses.contract.js'
 import { describeCallbackRepository } from './callback-repository.contract.js'
 import { describeKeptResponses } from './kept-responses.contract.js'
 import { limitStoreContract } from './limit-store.contract.js'
@@ -18,6 +20,15 @@ describe('repositories memory contract', () => {
   describeTaskRepository('memory', () => repositories)
   describeCallbackRepository('memory', () => repositories)
   describeKeptResponses('memory', () => new MemoryKeptResponses())
+  describeBackgroundResponses('memory', () => {
+    const responses = new MemoryBackgroundResponses()
+    return {
+      responses,
+      recordsOf: () => Promise.resolve([...responses.records.keys()]),
+      pinnedOf: (_ownerId, ids) =>
+        Promise.resolve([...responses.pinned.values()].flat().filter((id) => ids.includes(id))),
+    }
+  })
 })
 
 describe('limit store memory contract', () => {

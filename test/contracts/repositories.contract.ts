@@ -1,4 +1,5 @@
 import { beforeEach, describe } from '@jest/globals'
+import { KyselyBackgroundResponses } from '../../src/responses/background-responses.pg.js'
 import { KyselyKeptResponses } from '../../src/responses/kept-responses.pg.js'
 import { KyselyResponsePins } from '../../src/responses/response-pins.pg.js'
 import { KyselyCallbackRepository } from '../../src/tasks/callback.pg.js'
@@ -6,6 +7,7 @@ import { KyselyTaskRepository } from '../../src/tasks/task.pg.js'
 import { KyselyUsageRepository } from '../../src/usage/usage.pg.js'
 import { shareLab } from '../support/lab-lifetime.js'
 import { emptyStore, type TestStore } from '../support/stores.js'
+import { describeBackgroundResponses } from './background-responses.contract.js'
 import { describeCallbackRepository } from './callback-repository.contract.js'
 import { describeKeptResponses } from './kept-responses.contract.js'
 import { describeKeyRepository, type KeyRepositories, keyRepositories } from './key-repository.contract.js'
@@ -39,6 +41,16 @@ export function describeRepositories(name: string, start: () => Promise<StoreLab
     describeUsageRepository(name, () => new KyselyUsageRepository(lab.store.database))
     describeResponsePins(name, () => new KyselyResponsePins(lab.store.database))
     describeKeptResponses(name, () => new KyselyKeptResponses(lab.store.database))
+    describeBackgroundResponses(name, () => {
+      const { database } = lab.store
+      const { usageOf } = repositories()
+      const pins = new KyselyResponsePins(database)
+      return {
+        responses: new KyselyBackgroundResponses(database),
+        recordsOf: async (ownerId) => (await usageOf(ownerId)).map(({ id }) => id),
+        pinnedOf: async (ownerId, ids) => [...(await pins.channelsOf(ownerId, ids)).keys()],
+      }
+    })
 
     describe('keys', () => {
       let keys: KeyRepositories

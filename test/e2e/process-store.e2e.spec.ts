@@ -33,6 +33,7 @@ const ROWS = [
    select n, 'cli', 'keys.create', 'done', '{}', '-' from generate_series(1, 9) n`,
   `delete from admin_audit where sequence > 7`,
   `insert into response_pin select 'team', 'msg_' || n, 'resp_' || n % 90, 'p1', n from generate_series(1, 300) n`,
+  `insert into background_response select 'team', 'resp_' || n, 'p1', 'm', '/v1/responses', n, n, 9e15, 0 from generate_series(1, 300) n`,
   `insert into kept_response select 'team', 'resp_' || n, null, E'{"a":"\\\\\\"ü"}', 2, n from generate_series(1, 300) n`,
   `insert into kept_item select 'team', 'resp_' || n, 0, 'msg_' || n, false, true, '{}' from generate_series(1, 300) n`,
   `insert into usage_record (id, at_ms, key_id, owner_id, kind, route, model, outcome, prompt_tokens, reported, pricing, cost)
@@ -426,7 +427,7 @@ describe('npm run store', () => {
     await fill({ url })
     const hours = await contents({ url })
     const asBefore = `drop trigger usage_record_added on usage_record; drop function add_usage_to_hours;
-      drop table usage_hour; drop table response_pin; drop table kept_item; drop table kept_response;
+      drop table usage_hour; drop table response_pin; drop table kept_item; drop table kept_response; drop table background_response;
       alter table usage_record drop column requests, drop column reason, drop column translation;
       alter table api_key drop column translation;
       delete from migration where name >= '0004'`

@@ -171,6 +171,25 @@ describe('responses of translated models', () => {
       expect((await ask(lab.gateway, 'GET', id)).status).toBe(200)
     })
 
+    it('are not made in the background, and so are neither cancelled nor streamed later', async () => {
+      const refused = await send(lab.gateway, { model, input: 'Hello', background: true })
+      expect([refused.status, errorOf(refused)]).toMatchObject([
+        400,
+        { code: 'unsupported_value', param: 'background' },
+      ])
+      expect(requests()).toBe(0)
+      const { id } = await created(lab.gateway, { model, input: 'Hello' })
+      const cancelled = await ask(lab.gateway, 'POST', `${id}/cancel`)
+      expect([cancelled.status, errorOf(cancelled).message]).toEqual([400, 'Cannot cancel a synchronous response.'])
+      const streamed = await ask(lab.gateway, 'GET', `${id}?stream=true`)
+      expect([streamed.status, errorOf(streamed).param]).toEqual([400, 'stream'])
+      for (const [method, path] of [
+        ['POST', `${id}/cancel`],
+        ['GET', `${id}?stream=true`],
+      ] as const)
+        expect((await ask(lab.gateway, method, path, STRICT_KEY)).status).toBe(404)
+    })
+
     it('list their input with ids and in parts', async () => {
       const input = [
         { role: 'developer', content: 'Be short.' },

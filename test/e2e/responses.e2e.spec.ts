@@ -354,10 +354,10 @@ describe('responses', () => {
       expect((await create(lab, { input: [sealed, said, { role: 'user', content: 'Hello' }] })).status).toBe(200)
     })
 
-    it.each(['stream=true', 'stream=1', 'stream=true&stream=false'])(
+    it.each(['resp_1?stream=1', 'resp_1?stream=true&stream=false', 'resp_1/input_items?stream=true'])(
       'is not asked for as a stream: %s',
-      async (query) => {
-        const answer = await ask(lab, 'GET', `resp_1?${query}`)
+      async (path) => {
+        const answer = await ask(lab, 'GET', path)
         expect([answer.status, errorOf(answer).param]).toEqual([400, 'stream'])
       },
     )
@@ -466,7 +466,7 @@ describe('responses', () => {
       ['no output', requestText({ max_output_tokens: 0 }), 'integer_below_min_value', 'max_output_tokens'],
       ['a temperature', requestText({ temperature: 3 }), 'decimal_above_max_value', 'temperature'],
       ['a stream of a text', requestText({ stream: 'yes' }), 'invalid_type', 'stream'],
-      ['background', requestText({ background: true }), 'unsupported_value', 'background'],
+      ['background without store', requestText({ background: true, store: false }), 'invalid_value', 'background'],
       ['a conversation', requestText({ conversation: 'conv_1' }), 'unsupported_value', 'conversation'],
       [
         'an unknown conversation before it',

@@ -125,7 +125,16 @@ const P1: ProviderCapabilities = {
   transcription: { transcribe: unused },
   translation: { translate: unused },
   chat: { respond: unused },
-  responses: { create: unused, countInputTokens: unused, read: unused, inputItems: unused, delete: unused },
+  responses: {
+    create: unused,
+    countInputTokens: unused,
+    read: unused,
+    events: unused,
+    inputItems: unused,
+    cancel: unused,
+    delete: unused,
+    progress: unused,
+  },
   realtime: { open: unused },
   realtime_transcription: { open: unused },
 }

@@ -174,6 +174,7 @@ export async function emptyStore({ database }: TestStore): Promise<void> {
   await database.run((queries) => queries.deleteFrom('usage_record').execute())
   await database.run((queries) => queries.deleteFrom('usage_hour').execute())
   await database.run((queries) => queries.deleteFrom('response_pin').execute())
+  await database.run((queries) => queries.deleteFrom('background_response').execute())
   await database.run((queries) => queries.deleteFrom('kept_response').execute())
 }
 

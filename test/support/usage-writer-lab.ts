@@ -202,12 +202,12 @@ class OpenDatabase extends Database {
 export const endedVideo = (changes: Partial<EndedTask> = {}): EndedTask => ({
   id: 'video 1',
   ownerId: 'team-a',
-  taskClass: 'video',
+  usageClass: 'video',
   route: '/vidgen/v1/videos/text2video',
   model: 'vidgen-v1',
   channelId: 'v',
   hasSucceeded: true,
-  reported: {},
+  usage: { units: { videos: 1 }, estimated: false },
   durationMs: 5,
   ...changes,
 })

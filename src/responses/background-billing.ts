@@ -1,0 +1,187 @@
+import { Inject, Injectable } from '@nestjs/common'
+import { GatewayError } from '../core/errors.js'
+import { type EndedTask, UsageRecorder } from '../core/usage-record.js'
+import type { EndedResponse } from '../dialects/response-state.js'
+import type { Logger } from '../observability/logger.js'
+import { LOGGER } from '../observability/observability.module.js'
+import { Clock } from '../tasks/background-work.js'
+import { type BackgroundResponseRow, BackgroundResponses } from './background-responses.js'
+import { isId } from './kept-items.js'
+import { OpenBillsMark } from './open-bills-mark.js'
+import { RESPONSES } from './responses.endpoints.js'
+
+const FIRST_PAUSE_MS = 2_000
+const LONGEST_PAUSE_MS = 60_000
+const MAXIMUM_DOUBLINGS = 5
+/** As a share of the pause, so that responses created together are not asked for together. */
+const JITTER = 0.2
+
+/** Pause before the next question about a response that was asked for so many times. `chance` is from [0, 1). */
+export function pauseMs(polls: number, chance: number): number {
+  const pause = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(polls, MAXIMUM_DOUBLINGS), LONGEST_PAUSE_MS)
+  return Math.round(pause * (1 - JITTER + 2 * JITTER * chance))
+}
+
+/** No question is planned later than this. */
+export const MAXIMUM_PAUSE_MS = Math.ceil(LONGEST_PAUSE_MS * (1 + JITTER))
+
+/** What begins a row. */
+export type BegunResponse = Pick<BackgroundResponseRow, 'ownerId' | 'id' | 'channelId' | 'model' | 'route'>
+
+/** What is recorded where nothing is known of a response any more. */
+const WITHOUT_FIGURES = { hasSucceeded: false, usage: undefined, itemIds: [] } as const
+
+type Ending = Pick<EndedResponse, 'hasSucceeded' | 'usage' | 'itemIds'>
+
+/** Keeps the bill of responses in the background open until it is known what they have used. */
+@Injectable()
+export class BackgroundBilling {
+  /** Rows that the store did not take when their responses began. */
+  private readonly unwritten: BackgroundResponseRow[] = []
+  private writing: Promise<void> = Promise.resolve()
+  private onPlanned: (atMs: number) => void = () => undefined
+
+  constructor(
+    private readonly rows: BackgroundResponses,
+    private readonly usage: UsageRecorder,
+    private readonly clock: Clock,
+    @Inject(OpenBillsMark) private readonly mark: Pick<OpenBillsMark, 'write' | 'remove'>,
+    @Inject(LOGGER) private readonly logger: Logger,
+  ) {}
+
+  /** Calls back with the time of each poll that is planned here, Unix milliseconds. One listener alone. */
+  whenPlanned(listener: (atMs: number) => void): void {
+    this.onPlanned = listener
+  }
+
+  /** Rejects with `overloaded` where no bill could be kept. */
+  async assertPossible(): Promise<void> {
+    await this.rows.check()
+  }
+
+  /** Never rejects: the upstream works, whatever the store does. A row that it does not take now is written when it does. */
+  async begin(begun: BegunResponse): Promise<void> {
+    const nowMs = this.clock.nowMs()
+    const row = { ...begun, createdAtMs: nowMs, nextPollAtMs: nowMs + pauseMs(0, Math.random()), polls: 0 }
+    if (!isId(row.id)) {
+      this.logUnrecorded(row, 'its id cannot be asked for')
+      return
+    }
+    await this.mark.write()
+    try {
+      await this.rows.begin(row)
+    } catch (error) {
+      this.keep(row, error)
+    }
+    this.onPlanned(row.nextPollAtMs)
+  }
+
+  async find(ownerId: string, id: string): Promise<BackgroundResponseRow | undefined> {
+    await this.writeUnwritten()
+    return await this.rows.find(ownerId, id)
+  }
+
+  /** Records the end that a caller is about to see. Never rejects: what is not recorded here is asked for later. */
+  async ended(ownerId: string, end: EndedResponse): Promise<void> {
+    try {
+      const row = await this.find(ownerId, end.responseId)
+      if (row !== undefined) await this.settle(row, end)
+    } catch (error) {
+      this.logLater(end.responseId, error)
+    }
+  }
+
+  /** Its upstream does not know it any more. Never rejects: the upstream's answer to the next question says the same. */
+  async deleted(row: BackgroundResponseRow): Promise<void> {
+    try {
+      await this.settle(row, WITHOUT_FIGURES)
+    } catch (error) {
+      this.logLater(row.id, error)
+    }
+  }
+
+  /** Ends the row and records its use, once whatever happens. Rejects with `overloaded` while the store is away. */
+  async settle(row: BackgroundResponseRow, end: Ending = WITHOUT_FIGURES): Promise<void> {
+    await this.usage.endTask(endedTask(row, end, this.clock.nowMs()), (record) =>
+      this.rows.end(row, end.itemIds, record),
+    )
+  }
+
+  /** Its end may be near: it is asked for at once. Never rejects. */
+  async hasten(ownerId: string, id: string): Promise<void> {
+    const nowMs = this.clock.nowMs()
+    try {
+      await this.rows.hasten(ownerId, id, nowMs)
+      this.onPlanned(nowMs)
+    } catch (error) {
+      this.logLater(id, error)
+    }
+  }
+
+  /** Rejects with `overloaded` while the store is away. */
+  writeUnwritten(): Promise<void> {
+    this.writing = this.writing.catch(() => undefined).then(() => this.writeEach())
+    return this.writing
+  }
+
+  /** The process ends: what cannot be written now is lost, and is a line in the log. Never rejects. */
+  async close(): Promise<void> {
+    try {
+      await this.writeUnwritten()
+      if ((await this.rows.nextDueAtMs()) === undefined) await this.mark.remove()
+    } catch {
+      for (const row of this.unwritten.splice(0)) this.logUnrecorded(row, 'the store cannot be reached')
+    }
+  }
+
+  private async writeEach(): Promise<void> {
+    for (let row = this.unwritten[0]; row !== undefined; row = this.unwritten[0]) {
+      try {
+        await this.rows.begin(row)
+      } catch (error) {
+        if (error instanceof GatewayError) throw error
+        this.logUnrecorded(row, error)
+      }
+      this.unwritten.shift()
+    }
+  }
+
+  private keep(row: BackgroundResponseRow, error: unknown): void {
+    if (error instanceof GatewayError) {
+      this.unwritten.push(row)
+      this.logger.warn({ err: error, ...shown(row) }, 'a background response waits for the store')
+    } else {
+      this.logUnrecorded(row, error)
+    }
+  }
+
+  private logUnrecorded(row: BackgroundResponseRow, reason: unknown): void {
+    const cause = typeof reason === 'string' ? { reason } : { err: reason }
+    this.logger.error({ ...cause, ...shown(row) }, 'a background response could not be recorded: its use is not billed')
+  }
+
+  private logLater(responseId: string, error: unknown): void {
+    this.logger.warn({ err: error, responseId }, 'the end of a background response is recorded later')
+  }
+}
+
+/** What the log shows of a row. Callers with keys of their own have none. */
+export const shown = ({ id, channelId, model, ownerId }: BackgroundResponseRow) => ({
+  responseId: id,
+  channelId,
+  model,
+  keyId: ownerId,
+})
+
+const endedTask = (row: BackgroundResponseRow, { hasSucceeded, usage }: Ending, nowMs: number): EndedTask => ({
+  id: `response ${row.channelId} ${row.id}`,
+  ownerId: row.ownerId,
+  usageClass: RESPONSES.billing.usageClass,
+  route: row.route,
+  model: row.model,
+  channelId: row.channelId,
+  hasSucceeded,
+  usage,
+  // The clock may have been set back meanwhile.
+  durationMs: Math.max(0, nowMs - row.createdAtMs),
+})

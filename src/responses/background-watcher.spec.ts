@@ -1,0 +1,394 @@
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { eventually } from '../../test/support/eventually.js'
+import { MemoryBackgroundResponses } from '../../test/support/memory-background-responses.js'
+import { attemptOf } from '../../test/support/raw-upstream.js'
+import { ManualClock } from '../../test/support/task-lab.js'
+import { CollectedUsage } from '../../test/support/task-rows.js'
+import { GatewayError } from '../core/errors.js'
+import type { RequestContext } from '../core/request-context.js'
+import type { EndedResponse, ResponseProgress } from '../dialects/response-state.js'
+import { createLogging } from '../observability/logger.js'
+import type { AttemptContext, KeptResponsesProvider } from '../providers/contract.js'
+import { type PinnedRoute, ProviderRouter } from '../routing/router.js'
+import { Database } from '../storage/database.js'
+import { BackgroundBilling, pauseMs } from './background-billing.js'
+import type { BackgroundResponseRow } from './background-responses.js'
+import { BackgroundWatcher } from './background-watcher.js'
+
+const HOUR_MS = 3_600_000
+const STORE_AWAY = new GatewayError('overloaded', 'The database cannot be reached at the moment.')
+const DOWN = new GatewayError('upstream_failed', 'Down.', { attempt: { phase: 'unsent', channelError: true } })
+
+function absent(): never {
+  throw new Error('not in this test')
+}
+
+/** A store that is open, or is opened when it is asked to. */
+class StandInDatabase extends Database {
+  private readonly listeners: (() => void)[] = []
+
+  constructor(private isOpen: boolean) {
+    super()
+  }
+
+  run = absent
+  transaction = absent
+
+  override open(): Promise<void> {
+    this.isOpen = true
+    for (const listener of this.listeners.splice(0)) listener()
+    return Promise.resolve()
+  }
+
+  override whenOpen(listener: () => void): void {
+    if (this.isOpen) listener()
+    else this.listeners.push(listener)
+  }
+}
+
+/** What upstreams know of the responses of a test; what is not said runs. */
+class Upstream {
+  readonly progress = new Map<string, ResponseProgress | Error>()
+  readonly asked: string[] = []
+  underWay = 0
+  mostAtOnce = 0
+  private gate: Promise<void> | undefined
+
+  /** From now on questions are not answered until the returned function is called. */
+  hold(): () => void {
+    let release: () => void = () => undefined
+    this.gate = new Promise((resolve) => {
+      release = () => {
+        this.gate = undefined
+        resolve()
+      }
+    })
+    return release
+  }
+
+  async answer(id: string): Promise<ResponseProgress> {
+    this.asked.push(id)
+    this.mostAtOnce = Math.max(this.mostAtOnce, ++this.underWay)
+    try {
+      await this.gate
+      const progress = this.progress.get(id) ?? 'running'
+      if (progress instanceof Error) throw progress
+      return progress
+    } finally {
+      this.underWay--
+    }
+  }
+}
+
+class StandInRouter extends ProviderRouter {
+  channels = ['main']
+
+  constructor(private readonly upstream: Upstream) {
+    super()
+  }
+
+  override responseChannels(): readonly PinnedRoute<KeptResponsesProvider>[] {
+    return this.channels.map((channelId) => ({
+      channelId,
+      modelClass: 'chat',
+      options: {},
+      attempt: <Result>(
+        call: RequestContext,
+        _policy: object,
+        run: (provider: KeptResponsesProvider, context: AttemptContext) => Promise<Result>,
+      ) => run(this.provider, attemptOf(call, channelId) as AttemptContext),
+    }))
+  }
+
+  route = absent
+  transcriptionWithoutModel = absent
+  transcriptionModel = absent
+  videoChannels = absent
+  imageChannels = absent
+  document = absent
+  models = absent
+
+  private get provider(): KeptResponsesProvider {
+    return {
+      create: absent,
+      countInputTokens: absent,
+      read: absent,
+      events: absent,
+      inputItems: absent,
+      cancel: absent,
+      delete: absent,
+      progress: (id) => this.upstream.answer(id),
+    }
+  }
+}
+
+/** What replicas share. */
+const worldOf = () => ({ rows: new MemoryBackgroundResponses(), upstream: new Upstream(), clock: new ManualClock() })
+
+const watchers: BackgroundWatcher[] = []
+
+/** One process that watches. */
+function replica({ rows, upstream, clock } = worldOf(), { isOpen = true, isMarked = false } = {}) {
+  const lines: string[] = []
+  const { logger } = createLogging('info', { write: (line) => lines.push(line) })
+  const usage = new CollectedUsage()
+  const router = new StandInRouter(upstream)
+  const mark = { isThere: isMarked, write: () => Promise.resolve(), remove: () => Promise.resolve() }
+  const billing = new BackgroundBilling(rows, usage, clock, mark, logger)
+  const database = new StandInDatabase(isOpen)
+  const watcher = new BackgroundWatcher(database, rows, billing, router, clock, mark, logger)
+  watchers.push(watcher)
+  watcher.onModuleInit()
+  const wake = (): Promise<void> => billing.hasten('team-a', 'resp_none')
+  return {
+    rows,
+    upstream,
+    clock,
+    usage,
+    router,
+    billing,
+    watcher,
+    log: () => lines.map((line) => JSON.parse(line) as Record<string, unknown>),
+    begin: (id: string, more: Partial<BackgroundResponseRow> = {}) =>
+      billing.begin({ ownerId: 'team-a', id, channelId: 'main', model: 'gpt-5-mini', route: '/v1/responses', ...more }),
+    /** Moves the time, and wakes the watcher. */
+    pass: async (milliseconds: number): Promise<void> => {
+      clock.advance(milliseconds)
+      await wake()
+    },
+  }
+}
+
+type Replica = ReturnType<typeof replica>
+
+const rowOf = ({ rows }: Replica, id: string) => rows.rows.get(`team-a\n${id}`)
+
+/** Moves the time to the next poll of a response and waits until that has been made, and planned anew or ended. */
+async function passPoll(lab: Replica, id: string): Promise<void> {
+  const { nextPollAtMs, polls } = rowOf(lab, id) ?? absent()
+  await lab.pass(Math.max(0, nextPollAtMs - lab.clock.nowMs()))
+  await eventually(() => {
+    const row = rowOf(lab, id)
+    return row === undefined || (row.polls > polls && row.lockedUntilMs === 0)
+  })
+}
+
+const ended = (responseId: string, more: Partial<EndedResponse> = {}): EndedResponse => ({
+  responseId,
+  itemIds: [`msg_of_${responseId}`],
+  hasSucceeded: true,
+  usage: { units: { input_tokens: 7, output_tokens: 5 }, estimated: false },
+  ...more,
+})
+
+describe('The watcher of responses in the background', () => {
+  afterEach(async () => {
+    for (const watcher of watchers.splice(0)) await watcher.beforeApplicationShutdown()
+  })
+
+  it('asks for a response until it has ended, and records what it has used, once', async () => {
+    const lab = replica()
+    await lab.begin('resp_1')
+    await passPoll(lab, 'resp_1')
+    expect(lab.usage.tasks).toEqual([])
+    lab.upstream.progress.set('resp_1', ended('resp_1'))
+    await passPoll(lab, 'resp_1')
+    expect(lab.usage.settled).toEqual([
+      {
+        id: 'response main resp_1',
+        ownerId: 'team-a',
+        usageClass: 'chat',
+        route: '/v1/responses',
+        model: 'gpt-5-mini',
+        channelId: 'main',
+        hasSucceeded: true,
+        usage: { units: { input_tokens: 7, output_tokens: 5 }, estimated: false },
+        durationMs: expect.any(Number),
+      },
+    ])
+    expect([rowOf(lab, 'resp_1'), lab.rows.pinned.get('resp_1')]).toEqual([undefined, ['msg_of_resp_1']])
+    await lab.pass(HOUR_MS)
+    expect(lab.upstream.asked).toHaveLength(2)
+  })
+
+  it('asks at growing intervals, up to a minute', () => {
+    const pauses = Array.from({ length: 8 }, (_, polls) => pauseMs(polls, 0.5))
+    expect(pauses).toEqual([2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000, 60_000])
+    expect([pauseMs(0, 0), pauseMs(9, 0.999_999)]).toEqual([1600, 72_000])
+  })
+
+  it('does not ask before the time', async () => {
+    const lab = replica()
+    await lab.begin('resp_1')
+    await lab.pass(1500)
+    await lab.begin('resp_2')
+    await passPoll(lab, 'resp_1')
+    expect(lab.upstream.asked).toEqual(['resp_1'])
+  })
+
+  it('asks for no more than eight at once on one channel, and for all of them', async () => {
+    const lab = replica()
+    const release = lab.upstream.hold()
+    const ids = Array.from({ length: 20 }, (_, index) => `resp_${index}`)
+    for (const id of ids) await lab.begin(id)
+    for (const id of ids) lab.upstream.progress.set(id, ended(id))
+    await lab.pass(10_000)
+    await eventually(() => lab.upstream.underWay === 8)
+    release()
+    await eventually(() => lab.usage.settled.length === ids.length)
+    expect([lab.upstream.mostAtOnce, lab.rows.rows.size]).toEqual([8, 0])
+  })
+
+  it('leaves what another replica is asking for to it, until its lease has run out', async () => {
+    const world = worldOf()
+    const [one, other] = [replica(world), replica(world)]
+    const release = world.upstream.hold()
+    await one.begin('resp_1')
+    await one.pass(3000)
+    await eventually(() => world.upstream.underWay === 1)
+    await other.pass(50_000)
+    expect(world.upstream.asked).toHaveLength(1)
+    await other.pass(11_000)
+    await eventually(() => world.upstream.underWay === 2)
+    world.upstream.progress.set('resp_1', ended('resp_1'))
+    release()
+    await eventually(() => world.upstream.underWay === 0 && world.rows.rows.size === 0)
+    await Promise.all([one, other].map(({ watcher }) => watcher.beforeApplicationShutdown()))
+    expect([...one.usage.settled, ...other.usage.settled]).toHaveLength(1)
+    expect(world.rows.records.size).toBe(1)
+  })
+
+  it('bills a response once although the store was lost between its answer and its record', async () => {
+    const lab = replica()
+    await lab.begin('resp_1')
+    lab.upstream.progress.set('resp_1', ended('resp_1'))
+    lab.rows.failureOfEnd = STORE_AWAY
+    await lab.pass(3000)
+    await eventually(() => lab.upstream.asked.length === 1 && lab.upstream.underWay === 0)
+    expect(lab.usage.tasks).toEqual([])
+    lab.rows.failureOfEnd = undefined
+    // The lease of a minute runs out.
+    await lab.pass(61_000)
+    await eventually(() => lab.usage.settled.length === 1)
+    expect([lab.upstream.asked.length, lab.rows.records.size]).toEqual([2, 1])
+  })
+
+  it('goes on when the store is back', async () => {
+    const lab = replica()
+    await lab.begin('resp_1')
+    lab.rows.failure = STORE_AWAY
+    await lab.pass(3000)
+    await eventually(() => lab.log().length > 0)
+    lab.rows.failure = undefined
+    lab.upstream.progress.set('resp_1', ended('resp_1'))
+    await eventually(() => lab.usage.settled.length === 1)
+    expect(lab.log().filter(({ msg }) => msg === 'background responses wait for the store')).toHaveLength(1)
+  })
+
+  it('asks again while an upstream fails, however long', async () => {
+    const lab = replica()
+    await lab.begin('resp_1')
+    lab.upstream.progress.set('resp_1', DOWN)
+    lab.clock.advance(49 * HOUR_MS)
+    await passPoll(lab, 'resp_1')
+    await passPoll(lab, 'resp_1')
+    expect(lab.usage.tasks).toEqual([])
+    lab.upstream.progress.set('resp_1', ended('resp_1'))
+    await passPoll(lab, 'resp_1')
+    expect(lab.usage.settled).toHaveLength(1)
+  })
+
+  it.each([
+    ['failed', { hasSucceeded: false, usage: undefined }],
+    ['was cancelled after it had used something', { hasSucceeded: false }],
+    ['is incomplete', {}],
+  ])('records what its upstream says of one that %s', async (_what, more) => {
+    const lab = replica()
+    await lab.begin('resp_1')
+    const end = ended('resp_1', more)
+    lab.upstream.progress.set('resp_1', end)
+    await passPoll(lab, 'resp_1')
+    expect(lab.usage.settled).toMatchObject([{ hasSucceeded: end.hasSucceeded, usage: end.usage }])
+  })
+
+  it.each([
+    ['its upstream does not know', 'unknown' as const, 61_000, 'the upstream does not know it'],
+    ['has not ended after 48 hours', 'running' as const, 48 * HOUR_MS, 'it has not ended within 48 hours'],
+    ['could not be asked for in 30 days', DOWN, 720 * HOUR_MS, 'its upstream could not be asked for 30 days'],
+  ])('records one that %s without figures, and says so', async (_what, progress, ageMs, reason) => {
+    const lab = replica()
+    await lab.begin('resp_1')
+    lab.upstream.progress.set('resp_1', progress)
+    await passPoll(lab, 'resp_1')
+    expect(lab.usage.tasks).toEqual([])
+    lab.clock.advance(ageMs)
+    await passPoll(lab, 'resp_1')
+    expect(lab.usage.settled).toMatchObject([{ hasSucceeded: false, usage: undefined }])
+    const msg = 'a background response is recorded without figures'
+    await eventually(() => lab.log().length > 0)
+    expect(lab.log()).toMatchObject([{ level: 40, msg, reason, responseId: 'resp_1', keyId: 'team-a' }])
+  })
+
+  it('waits for a channel that is not configured any more, and says so once', async () => {
+    const lab = replica()
+    await lab.begin('resp_1')
+    lab.router.channels = []
+    for (let round = 0; round < 3; round++) await passPoll(lab, 'resp_1')
+    expect([lab.upstream.asked, lab.usage.tasks]).toEqual([[], []])
+    const msg = 'background responses wait for a channel that is not configured'
+    expect(lab.log()).toMatchObject([{ level: 40, msg, channelId: 'main' }])
+    lab.router.channels = ['main']
+    lab.upstream.progress.set('resp_1', ended('resp_1'))
+    await passPoll(lab, 'resp_1')
+    expect(lab.usage.settled).toHaveLength(1)
+  })
+
+  it('that stops gives back what it was asking for, at once', async () => {
+    const world = worldOf()
+    const [one, other] = [replica(world), replica(world)]
+    world.upstream.hold()
+    const due = async (first: number, last: number): Promise<void> => {
+      for (let index = first; index <= last; index++) await one.begin(`resp_${index}`)
+      world.clock.advance(3000)
+      await one.billing.hasten('team-a', 'resp_none')
+    }
+    const leased = (): number => [...world.rows.rows.values()].filter(({ lockedUntilMs }) => lockedUntilMs > 0).length
+    await due(1, 5)
+    await eventually(() => world.upstream.underWay === 5)
+    await due(6, 12)
+    // Eight are asked for, and four wait for these.
+    await eventually(() => leased() === 12)
+    await one.watcher.beforeApplicationShutdown()
+    expect([...world.rows.rows.values()].map(({ lockedUntilMs, polls }) => [lockedUntilMs, polls])).toEqual(
+      Array.from({ length: 12 }, () => [0, 0]),
+    )
+    await other.pass(0)
+    await eventually(() => world.upstream.asked.length > 8)
+  })
+
+  it('plans anew after the clock was set back', async () => {
+    const lab = replica()
+    lab.clock.advance(HOUR_MS)
+    await lab.begin('resp_1')
+    await passPoll(lab, 'resp_1')
+    lab.clock.advance(-HOUR_MS)
+    await lab.pass(0)
+    await eventually(() => (rowOf(lab, 'resp_1')?.nextPollAtMs ?? Infinity) < lab.clock.nowMs() + 180_000)
+  })
+
+  it.each([
+    [true, 1],
+    [false, 0],
+  ])('opens a store at the start only where a bill may be open in it: %s', async (isMarked, count) => {
+    const world = worldOf()
+    const before = replica(world)
+    await before.begin('resp_1')
+    await before.watcher.beforeApplicationShutdown()
+    world.upstream.progress.set('resp_1', ended('resp_1'))
+    world.clock.advance(10_000)
+    const next = replica(world, { isOpen: false, isMarked })
+    await eventually(() => next.usage.settled.length === count)
+    await next.watcher.beforeApplicationShutdown()
+    expect(next.usage.settled).toHaveLength(count)
+  })
+})

@@ -1,0 +1,228 @@
+import {
+  type BeforeApplicationShutdown,
+  Inject,
+  Injectable,
+  type OnModuleDestroy,
+  type OnModuleInit,
+} from '@nestjs/common'
+import { GatewayError } from '../core/errors.js'
+import { RequestContext } from '../core/request-context.js'
+import type { ResponseProgress } from '../dialects/response-state.js'
+import type { Logger } from '../observability/logger.js'
+import { LOGGER } from '../observability/observability.module.js'
+import { ProviderRouter } from '../routing/router.js'
+import { Database } from '../storage/database.js'
+import { Clock, CLOCK_TOLERANCE_MS, ClockWatch, KeyedQueue, WakeTimer, withTimeout } from '../tasks/background-work.js'
+import { BackgroundBilling, MAXIMUM_PAUSE_MS, pauseMs, shown } from './background-billing.js'
+import { type BackgroundResponseRow, BackgroundResponses } from './background-responses.js'
+import { OpenBillsMark } from './open-bills-mark.js'
+import { RESPONSE_FIND } from './responses.endpoints.js'
+
+/** Questions to one channel at once, in this process; a claim takes as many rows. */
+const POLLS_PER_CHANNEL = 8
+/** Limit of one question, all of it. */
+const READ_TIMEOUT_MS = 20_000
+/** Longer than two questions: one may have to wait for the other. */
+const LEASE_MS = 60_000
+/** Rows that another replica has left behind are found by polling only. */
+const IDLE_PAUSE_MS = 10_000
+/** Pause when something is due but leased to another replica, or its channel is busy. */
+const BUSY_PAUSE_MS = 1_000
+/** Backoff while the store fails. */
+const STORE_RETRY_MS = 1_000
+const MAXIMUM_STORE_RETRY_MS = 30_000
+
+/** A server of the upstream that lags behind does not know it yet. */
+const YOUNG_MS = 60_000
+/** No response is made for longer. */
+const LONGEST_RUN_MS = 48 * 3_600_000
+/** While its upstream cannot be asked a response waits as long as upstreams keep any. */
+const LONGEST_WAIT_MS = 30 * 24 * 3_600_000
+
+/** `failed`: the upstream could not be asked; `unreachable`: no channel of that name has a key of its own. */
+type PollResult = ResponseProgress | 'failed' | 'unreachable'
+
+/** Asks upstreams for the ends of responses in the background; replicas share the work by leases in the store. */
+@Injectable()
+export class BackgroundWatcher implements OnModuleInit, OnModuleDestroy, BeforeApplicationShutdown {
+  private readonly wakeTimer: WakeTimer
+  private readonly clockWatch: ClockWatch
+  private readonly channelQueue: KeyedQueue<BackgroundResponseRow>
+  private readonly calls = new Set<RequestContext>()
+  private readonly releases: Promise<void>[] = []
+  /** Channels whose absence was logged. */
+  private readonly missingChannels = new Set<string>()
+  private working: Promise<void> | undefined
+  private isStopping = false
+  /** Rows may be due that were not claimed because their channels were busy. */
+  private hasUnclaimed = false
+  private failedRounds = 0
+
+  constructor(
+    private readonly database: Database,
+    private readonly rows: BackgroundResponses,
+    private readonly billing: BackgroundBilling,
+    private readonly router: ProviderRouter,
+    private readonly clock: Clock,
+    @Inject(OpenBillsMark) private readonly mark: Pick<OpenBillsMark, 'isThere'>,
+    @Inject(LOGGER) private readonly logger: Logger,
+  ) {
+    this.wakeTimer = new WakeTimer(clock)
+    this.clockWatch = new ClockWatch(clock)
+    this.channelQueue = new KeyedQueue({
+      keyOf: ({ channelId }) => channelId,
+      concurrency: () => POLLS_PER_CHANNEL,
+      isBusy: (running, waiting) => running + waiting >= POLLS_PER_CHANNEL,
+      run: (row) => this.poll(row),
+      onEnd: (hasMadeRoom) => {
+        if (hasMadeRoom && this.hasUnclaimed) this.wakeTimer.wake()
+      },
+    })
+    billing.whenPlanned((atMs) => {
+      this.wakeTimer.scheduleAt(atMs)
+    })
+  }
+
+  onModuleInit(): void {
+    this.database.whenOpen(() => {
+      this.working ??= this.run()
+    })
+    // The store says itself what keeps it from opening.
+    if (this.mark.isThere) this.database.open().catch(() => undefined)
+  }
+
+  /** Questions under way are aborted, and claimed rows are free for other replicas. */
+  onModuleDestroy(): void {
+    if (this.isStopping) return
+    this.isStopping = true
+    this.wakeTimer.switchOff()
+    for (const row of this.channelQueue.takeWaiting()) this.release(row)
+    for (const { disconnect } of this.calls) disconnect.abort()
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    this.onModuleDestroy()
+    await this.working
+    await this.channelQueue.idle()
+    await Promise.all(this.releases)
+    // A store that was never opened is not opened for this.
+    if (this.working !== undefined) await this.billing.close()
+  }
+
+  private async run(): Promise<void> {
+    while (!this.isStopping) await this.wakeTimer.sleep(await this.round(), 0)
+  }
+
+  /** Claims what is due, as far as there is room; returns the pause until the next round. Never rejects. */
+  private async round(): Promise<number> {
+    try {
+      if (this.clockWatch.look() !== undefined) await this.bringForward()
+      await this.billing.writeUnwritten()
+      while (!this.isStopping && (await this.claim()));
+      const dueAtMs = this.isStopping ? undefined : await this.rows.nextDueAtMs()
+      this.failedRounds = 0
+      if (dueAtMs === undefined) return IDLE_PAUSE_MS
+      const waitMs = dueAtMs - this.clock.nowMs()
+      return waitMs <= 0 ? BUSY_PAUSE_MS : Math.min(waitMs, IDLE_PAUSE_MS)
+    } catch (error) {
+      // One log line for the whole outage.
+      if (this.failedRounds++ === 0) this.logger.warn({ err: error }, 'background responses wait for the store')
+      return Math.min(STORE_RETRY_MS * 2 ** (this.failedRounds - 1), MAXIMUM_STORE_RETRY_MS)
+    }
+  }
+
+  private bringForward(): Promise<void> {
+    const nowMs = this.clock.nowMs() + CLOCK_TOLERANCE_MS
+    return this.rows.bringForward({ pollAtMs: nowMs + MAXIMUM_PAUSE_MS, lockedUntilMs: nowMs + LEASE_MS })
+  }
+
+  /** True when it claimed some, so that there may be more. */
+  private async claim(): Promise<boolean> {
+    const nowMs = this.clock.nowMs()
+    const exceptChannels = this.channelQueue.busy()
+    this.hasUnclaimed = exceptChannels.length > 0
+    const limit = POLLS_PER_CHANNEL
+    const claimed = await this.rows.claimDue({ nowMs, lockedUntilMs: nowMs + LEASE_MS, limit, exceptChannels })
+    for (const row of claimed) {
+      if (this.isStopping) this.release(row)
+      else this.channelQueue.add(row)
+    }
+    return claimed.length > 0
+  }
+
+  /** Frees a lease without a result; it runs out by itself where the store is away. */
+  private release(row: BackgroundResponseRow): void {
+    this.releases.push(this.rows.reschedule(row, row.nextPollAtMs, row.polls).catch(() => undefined))
+  }
+
+  /** Asks for a row that is leased to this process. Never rejects: one bad row must not stop the others. */
+  private async poll(row: BackgroundResponseRow): Promise<void> {
+    const call = new RequestContext(`response-${row.id}`, 'POLL', RESPONSE_FIND.path, performance.now())
+    call.caller = { keyId: 'gateway' }
+    this.calls.add(call)
+    try {
+      const result = await this.ask(row, call)
+      if (call.disconnect.aborted) this.release(row)
+      else await this.settle(row, result)
+    } catch (error) {
+      // Where the store is away the lease runs out.
+      if (!(error instanceof GatewayError)) this.logger.warn({ err: error, ...shown(row) }, 'poll failed')
+    } finally {
+      this.calls.delete(call)
+    }
+  }
+
+  private async ask(row: BackgroundResponseRow, call: RequestContext): Promise<PollResult> {
+    const { id, channelId } = row
+    const route = this.router.responseChannels(call.caller).find((each) => each.channelId === channelId)
+    if (route === undefined) {
+      this.warnOfMissing(channelId)
+      return 'unreachable'
+    }
+    this.missingChannels.delete(channelId)
+    try {
+      const progress = route.attempt(call, { canRetryAfterSend: true }, (provider, context) => {
+        const deadlineAtMs = Math.min(context.deadlineAtMs, performance.now() + READ_TIMEOUT_MS)
+        return provider.progress(id, { ...context, deadlineAtMs })
+      })
+      return await withTimeout(progress, call, READ_TIMEOUT_MS)
+    } catch (error) {
+      if (!(error instanceof GatewayError)) this.logger.warn({ err: error, ...shown(row) }, 'poll failed')
+      return 'failed'
+    }
+  }
+
+  private async settle(row: BackgroundResponseRow, result: PollResult): Promise<void> {
+    if (typeof result === 'object') {
+      await this.billing.settle(row, result)
+      return
+    }
+    const problem = problemOf(result, this.clock.nowMs() - row.createdAtMs)
+    if (problem === undefined) {
+      await this.plan(row)
+      return
+    }
+    await this.billing.settle(row)
+    this.logger.warn({ reason: problem, ...shown(row) }, 'a background response is recorded without figures')
+  }
+
+  private async plan(row: BackgroundResponseRow): Promise<void> {
+    const polls = row.polls + 1
+    const nextPollAtMs = this.clock.nowMs() + pauseMs(polls, Math.random())
+    await this.rows.reschedule(row, nextPollAtMs, polls)
+    this.wakeTimer.scheduleAt(nextPollAtMs)
+  }
+
+  private warnOfMissing(channelId: string): void {
+    if (this.missingChannels.has(channelId)) return
+    this.missingChannels.add(channelId)
+    this.logger.warn({ channelId }, 'background responses wait for a channel that is not configured')
+  }
+}
+
+/** Why a response that has not ended is not asked for any more; undefined where it is. */
+function problemOf(result: Exclude<PollResult, object>, ageMs: number): string | undefined {
+  if (result === 'unknown') return ageMs < YOUNG_MS ? undefined : 'the upstream does not know it'
+  if (result === 'running') return ageMs < LONGEST_RUN_MS ? undefined : 'it has not ended within 48 hours'
+  return ageMs < LONGEST_WAIT_MS ? undefined : 'its upstream could not be asked for 30 days'
+}

@@ -1,0 +1,62 @@
+import { existsSync } from 'node:fs'
+import { rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Inject, Injectable } from '@nestjs/common'
+import { ConfigStore } from '../config/config-store.js'
+import { type Environment, environmentConfig } from '../config/environment.js'
+import type { Logger } from '../observability/logger.js'
+import { LOGGER } from '../observability/observability.module.js'
+import { syncPath } from '../storage/file-sync.js'
+
+const NAME = 'OPEN-BILLS'
+
+/**
+ * A file beside the embedded store that says that bills of background responses may be open in it. Without it a gateway whose
+ * configuration needs no store would not open it after a restart, and so would not ask for their ends.
+ */
+@Injectable()
+export class OpenBillsMark {
+  private writing: Promise<void> | undefined
+
+  constructor(
+    private readonly store: ConfigStore,
+    @Inject(environmentConfig.KEY) private readonly environment: Pick<Environment, 'dataDirectory'>,
+    @Inject(LOGGER) private readonly logger: Logger,
+  ) {}
+
+  get isThere(): boolean {
+    return this.isEmbedded && existsSync(this.path)
+  }
+
+  /** Resolves when it is on the disk. Never rejects: without it a bill waits until the store is used. */
+  async write(): Promise<void> {
+    if (this.isEmbedded) await (this.writing ??= this.writeFile())
+  }
+
+  /** Called when no bill is open and none can be opened any more. Never rejects. */
+  async remove(): Promise<void> {
+    if (this.isEmbedded) await rm(this.path, { force: true }).catch(() => undefined)
+  }
+
+  private async writeFile(): Promise<void> {
+    try {
+      await writeFile(this.path, '')
+      await syncPath(this.path)
+      await syncPath(this.environment.dataDirectory)
+    } catch (error) {
+      this.writing = undefined
+      this.logger.warn(
+        { err: error },
+        'open bills could not be marked: after a restart they wait until the store is used',
+      )
+    }
+  }
+
+  private get isEmbedded(): boolean {
+    return this.store.current.database.url === undefined
+  }
+
+  private get path(): string {
+    return join(this.environment.dataDirectory, NAME)
+  }
+}

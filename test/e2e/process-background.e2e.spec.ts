@@ -1,0 +1,85 @@
+import { existsSync } from 'node:fs'
+import { rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { startP1Simulator } from '@multi-model-gateway/sandbox/p1/p1.simulator.js'
+import type { Simulator } from '@multi-model-gateway/sandbox/server/simulator-server.js'
+import { type GatewayProcess, runGateway } from '../support/gateway-process.js'
+import { sendRaw, TEST_KEY } from '../support/gateway.js'
+import { kill } from '../support/process-labs.js'
+import { p1Channel, UPSTREAM_KEY } from '../support/provider-gateways.js'
+import { directoryWithStore } from '../support/stores.js'
+import { recordsOf, recordWhere } from '../support/usage-lab.js'
+
+const REQUEST = { model: 'gpt-5-mini', input: 'Hello', background: true }
+const MARK = join('data', 'OPEN-BILLS')
+
+let upstream: Simulator
+let directory: string
+let gateways: GatewayProcess[]
+
+beforeEach(async () => {
+  gateways = []
+  upstream = await startP1Simulator({ apiKey: UPSTREAM_KEY })
+  directory = await directoryWithStore()
+})
+afterEach(async () => {
+  for (const gateway of gateways) await gateway.close()
+  await upstream.close()
+  await rm(directory, { recursive: true, force: true })
+})
+
+/** One whose configuration by itself needs no store. */
+async function start(): Promise<GatewayProcess> {
+  const configuration = {
+    auth: { keys: [{ id: 'test', key: TEST_KEY }] },
+    channels: [p1Channel('first', upstream)],
+    prices: [{ models: ['gpt-*'], promptTokens: 1_000_000, completionTokens: 1_000_000 }],
+  }
+  await writeFile(join(directory, 'gateway.yaml'), JSON.stringify(configuration))
+  const gateway = runGateway(directory)
+  gateways.push(gateway)
+  return gateway
+}
+
+async function begun(gateway: GatewayProcess): Promise<string> {
+  const url = await gateway.listening()
+  const answer = await sendRaw(url, { path: '/v1/responses', body: JSON.stringify(REQUEST) })
+  return (JSON.parse(answer.text) as { readonly id: string }).id
+}
+
+describe('a gateway that is killed after a response began in the background', () => {
+  it('bills it once when it runs again, although no request uses its store', async () => {
+    const first = await start()
+    const id = await begun(first)
+    await kill(first)
+
+    const next = await start()
+    const url = await next.listening()
+    await next.said(/opening the store/)
+    const name = `task response first ${id}`
+    const record = await recordWhere({ url }, (each) => each.id === name)
+    expect(record).toMatchObject({ kind: 'task', outcome: 'ok', pricing: 'priced', model: REQUEST.model })
+    await sendRaw(url, { method: 'GET', path: `/v1/responses/${id}` })
+    await kill(next)
+
+    const last = await start()
+    const records = await recordsOf({ url: await last.listening() })
+    expect(records.filter(({ kind }) => kind === 'task').map((each) => each.id)).toEqual([name])
+  })
+
+  it('opens its store at the start only while a bill may be open', async () => {
+    const first = await start()
+    const id = await begun(first)
+    await recordWhere({ url: await first.listening() }, (each) => each.id === `task response first ${id}`)
+    expect(existsSync(join(directory, MARK))).toBe(true)
+    first.child.kill('SIGTERM')
+    expect(await first.exited).toMatchObject({ code: 0, errors: '' })
+    expect(existsSync(join(directory, MARK))).toBe(false)
+
+    const next = await start()
+    await next.listening()
+    next.child.kill('SIGTERM')
+    expect((await next.exited).output).not.toContain('opening the store')
+  })
+})
