@@ -29,7 +29,15 @@ export const TRANSLATED_HEADERS: Required<AnswerDocumentation>['headers'] = {
     description: 'Paths of the fields that were left out, comma-separated; ends with `...` where there are more',
     schema: TEXT,
   },
-  'x-gateway-estimated': {
+}
+
+/** By which translations say which tokens the gateway has counted itself. */
+export const ESTIMATED_HEADER = 'x-gateway-estimated'
+
+/** As `TRANSLATED_HEADERS`, of endpoints whose translated answers may have an estimate. */
+export const ESTIMATED_HEADERS: typeof TRANSLATED_HEADERS = {
+  ...TRANSLATED_HEADERS,
+  [ESTIMATED_HEADER]: {
     description:
       '`true` where the gateway itself counted the tokens that were asked for; `message_start.usage` where it did so in the first event alone',
     schema: TEXT,

@@ -1,7 +1,7 @@
 import { schemaOf } from '../core/dto.js'
 import type { ParameterDocumentation, RouteDocumentation } from '../core/endpoint.js'
 import { answer, constant, COUNT, described, eventsOf, listOf, nullable, TEXT } from '../core/json-schema.js'
-import { TRANSLATED_HEADERS, TRANSLATION_HEADER } from '../dialects/verdicts.js'
+import { ESTIMATED_HEADERS, TRANSLATION_HEADER } from '../dialects/verdicts.js'
 import { CountTokensRequestDto, MessagesRequestDto } from './messages.dto.js'
 
 const PARAMETERS: readonly ParameterDocumentation[] = [
@@ -47,7 +47,7 @@ export const MESSAGES_DOCUMENTATION: RouteDocumentation = {
   body: { 'application/json': schemaOf(MessagesRequestDto, 'MessageRequest', 'A conversation to go on with') },
   answer: {
     description: 'A message, or its named events with stream true',
-    headers: TRANSLATED_HEADERS,
+    headers: ESTIMATED_HEADERS,
     content: { 'application/json': MESSAGE, 'text/event-stream': eventsOf(EVENT) },
   },
 }
@@ -61,7 +61,7 @@ export const COUNT_TOKENS_DOCUMENTATION: RouteDocumentation = {
   body: { 'application/json': schemaOf(CountTokensRequestDto, 'CountTokensRequest', 'A conversation to be counted') },
   answer: {
     description: 'The number of tokens',
-    headers: TRANSLATED_HEADERS,
+    headers: ESTIMATED_HEADERS,
     content: {
       'application/json': answer('TokenCount', 'A number of tokens', {
         input_tokens: { ...COUNT, description: 'Of the request' },

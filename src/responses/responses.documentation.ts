@@ -11,7 +11,7 @@ import {
   type Schema,
   TEXT,
 } from '../core/json-schema.js'
-import { TRANSLATED_HEADERS, TRANSLATION_HEADER } from '../dialects/verdicts.js'
+import { ESTIMATED_HEADERS, TRANSLATED_HEADERS, TRANSLATION_HEADER } from '../dialects/verdicts.js'
 import { ResponsesRequestDto } from './responses.dto.js'
 
 const REQUEST = {
@@ -92,7 +92,7 @@ export const INPUT_TOKENS_DOCUMENTATION: RouteDocumentation = {
   body: REQUEST,
   answer: {
     description: 'The number of tokens',
-    headers: TRANSLATED_HEADERS,
+    headers: ESTIMATED_HEADERS,
     content: {
       'application/json': answer('ResponseInputTokens', 'Tokens of a request', {
         object: constant('response.input_tokens'),

@@ -111,7 +111,7 @@ export class RoutedRequest<Provider> implements Route<Provider> {
       const second = call.disconnect.aborted ? undefined : this.secondAfter(error, first, policy)
       const nowMs = performance.now()
       if (second === undefined || nowMs >= deadlineAtMs || !this.budget.beginRetry()) throw error
-      return await this.tryAgain(error, call.log, () =>
+      return await this.tryAgain({ error, second }, call.log, () =>
         this.tryOn(second, call, { startedAtMs: nowMs, deadlineAtMs, canRetryAfterSend }, run),
       )
     } finally {
@@ -132,30 +132,21 @@ export class RoutedRequest<Provider> implements Route<Provider> {
     first: Candidate<Provider>,
     policy: AttemptPolicy,
   ): Candidate<Provider> | undefined {
-    if (first.over !== undefined && isTranslationRefusal(error)) return this.firstNative()
-    const second = this.bestBeside(first)
-    return second !== undefined && mayTryAnother(error, policy, first, second) ? second : undefined
-  }
-
-  private bestBeside(tried: Candidate<Provider>): Candidate<Provider> | undefined {
-    const others = this.candidates.filter((candidate) => candidate !== tried)
+    // Though it is spared, it takes what the translation for another one cannot say.
+    if (isTranslationRefusal(error, first)) return this.candidates.find(({ over }) => over === undefined)
+    const others = this.candidates.filter((other) => other !== first && mayTryAnother(error, policy, first, other))
     return others.find(({ channel }) => this.health.stateOf(channel.id) !== 'open') ?? others[0]
   }
 
-  /** A channel that is spared, but takes what the translation for another one cannot say. */
-  private firstNative(): Candidate<Provider> | undefined {
-    return this.candidates.find(({ over }) => over === undefined)
-  }
-
   private async tryAgain<Result>(
-    firstError: unknown,
+    { error: firstError, second }: { readonly error: unknown; readonly second: Candidate<Provider> },
     log: RequestLog,
     attempt: () => Promise<Result>,
   ): Promise<Result> {
     try {
       return await attempt()
     } catch (error) {
-      const shown = preferredError(firstError, error)
+      const shown = isTranslationRefusal(error, second) ? firstError : preferredError(firstError, error)
       if (shown === firstError) log.answeredBy = log.attempts.at(-2)
       throw shown
     } finally {
@@ -232,9 +223,12 @@ export class ChannelRoute<Provider> extends RoutedRequest<Provider> implements P
   }
 }
 
-/** Of a field that the upstream's dialect lacks: it was asked nothing. */
-const isTranslationRefusal = (error: unknown): boolean =>
-  error instanceof GatewayError && error.details.code === 'unsupported_value' && error.details.attempt === undefined
+/** Of a request that cannot be translated for the candidate, whose upstream was asked nothing. */
+const isTranslationRefusal = (error: unknown, { over }: Candidate<unknown>): boolean =>
+  over !== undefined &&
+  error instanceof GatewayError &&
+  error.kind === 'invalid_request' &&
+  error.details.attempt === undefined
 
 /**
  * Only failures of the upstream are worth another channel: the caller's own fault would be refused there as well, and a
@@ -252,12 +246,8 @@ function mayTryAnother(
   return attempt.phase === 'unsent' || attempt.channelError === true
 }
 
-/**
- * A first channel's 429 says when to come back; a second channel's failure says less. So does the refusal of what only the second
- * one would have had to translate.
- */
+/** A first channel's 429 says when to come back; a second channel's failure says less. */
 function preferredError(firstError: unknown, error: unknown): unknown {
-  if (isTranslationRefusal(error)) return firstError
   const isFault = error instanceof GatewayError && error.details.attempt?.channelError === true
   return isFault && firstError instanceof GatewayError && firstError.kind === 'rate_limited' ? firstError : error
 }

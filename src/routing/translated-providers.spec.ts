@@ -7,14 +7,32 @@ import { OwnerSeals } from '../dialects/translations/seals.js'
 import type { AttemptContext, MessagesCall, MessagesProvider } from '../providers/contract.js'
 import { TRANSLATIONS } from './translated-providers.js'
 
-/** Counts seven tokens, and keeps what it was asked. */
-function counter(): { readonly asked: unknown[]; readonly provider: MessagesProvider } {
+/** Answers a count so, and keeps what it was asked. */
+function counter(answer = '{"input_tokens":7}'): { readonly asked: unknown[]; readonly provider: MessagesProvider } {
   const asked: unknown[] = []
   const countTokens = ({ body }: MessagesCall): Promise<ProviderResponse> => {
     asked.push(JSON.parse(body.bytes.toString()))
-    return Promise.resolve(new ProviderResponse(200, {}, Buffer.from('{"input_tokens":7}')))
+    return Promise.resolve(new ProviderResponse(200, {}, Buffer.from(answer)))
   }
   return { asked, provider: { countTokens } as Partial<MessagesProvider> as MessagesProvider }
+}
+
+const SETTING = {
+  pair: { client: 'responses', upstream: 'messages' } as const,
+  facts: factsOf(undefined),
+  seals: new OwnerSeals(Buffer.from('secret'), 'owner'),
+  thoughts: undefined,
+  unknownWords: undefined,
+  keepsResponses: false,
+}
+
+/** Asked by a strict caller. */
+function countBy(messages: MessagesProvider, fields: object = {}) {
+  const context = { ...attemptOf(newCall()), upstreamModel: 'theirs', isStrict: true } as AttemptContext
+  const request = { model: 'mine', input: 'Hi', ...fields }
+  const body = JsonBody.written(JSON.stringify(request), request)
+  const translating = TRANSLATIONS.responses.find(({ over }) => over === 'messages')
+  return { context, answer: translating?.provider({ messages }, SETTING)?.countInputTokens({ body }, context) }
 }
 
 describe('The tokens of a request for a response, counted by a messages upstream', () => {
@@ -22,25 +40,17 @@ describe('The tokens of a request for a response, counted by a messages upstream
     'are counted for a strict caller who does not limit the answer: %j',
     async (fields) => {
       const { asked, provider } = counter()
-      const setting = {
-        pair: { client: 'responses', upstream: 'messages' } as const,
-        facts: factsOf(undefined),
-        seals: new OwnerSeals(Buffer.from('secret'), 'owner'),
-        thoughts: undefined,
-        unknownWords: undefined,
-        keepsResponses: false,
-      }
-      const context = { ...attemptOf(newCall()), upstreamModel: 'theirs', isStrict: true } as AttemptContext
-      const request = { model: 'mine', input: 'Hi', ...fields }
-      const body = JsonBody.written(JSON.stringify(request), request)
-      const translating = TRANSLATIONS.responses.find(({ over }) => over === 'messages')
-      const responses = translating?.provider({ messages: provider }, setting)
-      const answer = await responses?.countInputTokens({ body }, context)
-      expect(answer?.body).toEqual(Buffer.from('{"object":"response.input_tokens","input_tokens":7}'))
+      const { context, answer } = countBy(provider, fields)
+      expect((await answer)?.body).toEqual(Buffer.from('{"object":"response.input_tokens","input_tokens":7}'))
       expect(asked).toEqual([
         { model: 'theirs', messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }] },
       ])
       expect(context.record.translation?.approximated).toBeUndefined()
     },
   )
+
+  it.each(['{}', '{"input_tokens":"many"}'])("are the upstream's failure where it counted none: %s", async (text) => {
+    const { answer } = countBy(counter(text).provider)
+    await expect(answer).rejects.toMatchObject({ kind: 'upstream_failed' })
+  })
 })

@@ -1,8 +1,7 @@
 import type { WritingDialect } from '../config/model-classes.js'
 import { ProviderResponse } from '../core/byte-stream.js'
 import { JsonBody } from '../core/json-body.js'
-import { jsonTextOf } from '../core/json-text.js'
-import { estimateInputTokens, type MessagesFields } from '../dialects/anthropic-messages.js'
+import { estimateInputTokens } from '../dialects/anthropic-messages.js'
 import { keepingTranslated } from '../dialects/kept-answers.js'
 import {
   estimateResponseInput,
@@ -15,6 +14,7 @@ import { chatOverMessages } from '../dialects/translations/chat-over-messages/ch
 import { countedByResponses } from '../dialects/translations/messages-over-chat/counted-request.js'
 import { messagesOverChat } from '../dialects/translations/messages-over-chat/messages-over-chat.js'
 import { responsesOverChat } from '../dialects/translations/responses-over-chat/responses-over-chat.js'
+import { countedByMessages } from '../dialects/translations/responses-over-messages/counted-request.js'
 import { responsesOverMessages } from '../dialects/translations/responses-over-messages/responses-over-messages.js'
 import {
   type KeptTurn,
@@ -24,7 +24,7 @@ import {
   type TranslationTarget,
   type Translator,
 } from '../dialects/translator.js'
-import { type DialectPair, Verdicts } from '../dialects/verdicts.js'
+import { type DialectPair, ESTIMATED_HEADER, Verdicts } from '../dialects/verdicts.js'
 import type {
   AttemptContext,
   ChatProvider,
@@ -87,12 +87,9 @@ async function translatedResponse<Fields extends object>(
   return setting.keepsResponses ? await keepingTranslated(answer, call.keep) : answer
 }
 
-/** Says which tokens are the gateway's own estimate. */
-const ESTIMATED = 'x-gateway-estimated'
-
 /** The answer to a question about tokens, counted by the gateway itself where `isEstimated`. */
 function counted(answer: object, isEstimated: boolean): ProviderResponse {
-  const headers = { 'content-type': 'application/json', ...(isEstimated ? { [ESTIMATED]: 'true' } : {}) }
+  const headers = { 'content-type': 'application/json', ...(isEstimated ? { [ESTIMATED_HEADER]: 'true' } : {}) }
   return new ProviderResponse(200, headers, Buffer.from(JSON.stringify(answer)))
 }
 
@@ -127,8 +124,8 @@ class MessagesOverChat implements MessagesProvider {
       verdicts.refuse('anthropic-user-profile-id', 'Leave the header out: the upstream knows no such profile.')
     const translation = messagesOverChat(body, target, verdicts)
     const answer = await answered(translation, context, (request) => this.chat.respond(request, context))
-    // The tokens of the request stand in the first event, and the upstream tells them with the last.
-    if (body.fields.stream === true) answer.headers[ESTIMATED] = 'message_start.usage'
+    // The tokens of the request stand in the first event, and the upstream reports them with the last.
+    if (body.fields.stream === true) answer.headers[ESTIMATED_HEADER] = 'message_start.usage'
     return answer
   }
 
@@ -181,38 +178,10 @@ class ResponsesOverMessages implements ResponsesProvider {
   /** The upstream counts what it would be sent. */
   async countInputTokens(question: ResponsesQuestion, context: AttemptContext): Promise<ProviderResponse> {
     const { body } = question.resumed ?? question
-    const translation = countingRequest(body, ...termsOf(this.setting, context, keptTurnOf(question, this.setting)))
+    const translation = countedByMessages(body, ...termsOf(this.setting, context, keptTurnOf(question, this.setting)))
     return await answered(translation, context, (request) =>
       this.messages.countTokens({ body: request, betaQuery: false }, context),
     )
-  }
-}
-
-/** Fields of a messages request that count_tokens does not take: they concern the answer alone. */
-const ANSWER_FIELDS: ReadonlySet<string> = new Set([
-  'max_tokens',
-  'stream',
-  'temperature',
-  'top_p',
-  'top_k',
-  'stop_sequences',
-  'metadata',
-  'service_tier',
-])
-
-/** The translation of a request for a response, to a question about it. */
-const countingRequest: Translator<ResponsesFields, MessagesFields> = (body, target, verdicts) => {
-  const { max_output_tokens: maximum }: Readonly<Record<string, unknown>> = { ...body.fields }
-  // How long an answer may be concerns no count, and no verdict is due where it is left out.
-  const limited = { ...body.fields, max_output_tokens: maximum ?? target.facts.maxOutputTokens }
-  const translation = responsesOverMessages(body.as(limited), target, verdicts)
-  const asked = Object.entries(translation.request.fields).filter(([name]) => !ANSWER_FIELDS.has(name))
-  const fields = { ...translation.request.fields, ...Object.fromEntries(asked) }
-  return {
-    request: JsonBody.written(jsonTextOf(Object.fromEntries(asked)), fields),
-    response: ({ input_tokens: tokens }) => JSON.stringify({ object: 'response.input_tokens', input_tokens: tokens }),
-    events: () => translation.events(),
-    error: (error) => translation.error(error),
   }
 }
 

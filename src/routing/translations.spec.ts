@@ -105,6 +105,9 @@ describe('A model behind a dialect that its upstream does not speak', () => {
   })
 })
 
+/** Codes of what translations refuse: what the other dialect lacks, and what it cannot be made of. */
+const REFUSALS = ['unsupported_value', 'invalid_type']
+
 describe('A model that some channels serve natively', () => {
   const row = { id: 'both', class: 'chat', providers: ['p1', 'm1'] }
   const native = channelEntry('native', { priority: 1, models: ['both'] })
@@ -140,14 +143,17 @@ describe('A model that some channels serve natively', () => {
     },
   )
 
-  it('fails as the native channel did where only the translation would refuse the request', async () => {
-    const { router } = routingOf(document)
-    const errors = [failed('unsent'), new GatewayError('invalid_request', 'No.', { code: 'unsupported_value' })]
-    const call = router
-      .route('chat', 'both', CALLER)
-      .attempt(newCall(), { canRetryAfterSend: true }, () => Promise.reject(errors.shift() ?? failed('unsent')))
-    await expect(call).rejects.toThrow('Gone.')
-  })
+  it.each(REFUSALS)(
+    'fails as the native channel did where only the translation would refuse the request: %s',
+    async (code) => {
+      const { router } = routingOf(document)
+      const errors = [failed('unsent'), new GatewayError('invalid_request', 'No.', { code })]
+      const call = router
+        .route('chat', 'both', CALLER)
+        .attempt(newCall(), { canRetryAfterSend: true }, () => Promise.reject(errors.shift() ?? failed('unsent')))
+      await expect(call).rejects.toThrow('Gone.')
+    },
+  )
 })
 
 describe('A model that two channels serve by translation', () => {
@@ -161,6 +167,16 @@ describe('A model that two channels serve by translation', () => {
     expect(await triedFor(document, 'chat', 'both', { error: failed('sent') })).toEqual([
       'first ChatOverMessages',
       'second ChatOverMessages',
+    ])
+  })
+
+  it('is asked again in the dialect of the first though a channel of another stands between them', async () => {
+    const between = channelEntry('between', { priority: 1, models: ['both'] })
+    const channels = [first, between, channelEntry('last', { provider: 'm1', priority: 2, models: ['both'] })]
+    const document = { channels, models: [{ ...row, dialects: ['chat', 'messages'] }], dialects: on }
+    expect(await triedFor(document, 'responses', 'both', { error: failed('sent') })).toEqual([
+      'first ResponsesOverMessages',
+      'last ResponsesOverMessages',
     ])
   })
 
@@ -225,9 +241,9 @@ describe('A request that a translation refuses', () => {
     channelEntry('native', { models: ['both'] }),
     channelEntry('other', { provider: 'm1', models: ['both'] }),
   ]
-  const refusal = new GatewayError('invalid_request', 'No.', { code: 'unsupported_value', param: 'n' })
+  const refusalOf = (code: string): GatewayError => new GatewayError('invalid_request', 'No.', { code, param: 'n' })
 
-  it('goes to the channel that speaks its dialect, though that one is spared', async () => {
+  it.each(REFUSALS)('goes to the channel that speaks its dialect, though that one is spared: %s', async (code) => {
     const { router, health } = routingOf({ channels, models: [row], dialects: { translate: 'on' } })
     for (let failure = 0; failure < 3; failure++) health.begin('native').failed({})
     const tried: string[] = []
@@ -235,7 +251,7 @@ describe('A request that a translation refuses', () => {
       .route('chat', 'both', CALLER)
       .attempt(newCall(), { canRetryAfterSend: false }, (_provider, { channelId }) => {
         tried.push(channelId)
-        return channelId === 'other' ? Promise.reject(refusal) : Promise.resolve('answered')
+        return channelId === 'other' ? Promise.reject(refusalOf(code)) : Promise.resolve('answered')
       })
     expect([tried, answer]).toEqual([['other', 'native'], 'answered'])
   })
@@ -244,7 +260,7 @@ describe('A request that a translation refuses', () => {
     const { router } = routingOf(ON)
     const call = router
       .route('chat', 'claude-sonnet-4-5', CALLER)
-      .attempt(newCall(), { canRetryAfterSend: true }, () => Promise.reject(refusal))
+      .attempt(newCall(), { canRetryAfterSend: true }, () => Promise.reject(refusalOf('unsupported_value')))
     await expect(call).rejects.toThrow('No.')
   })
 })

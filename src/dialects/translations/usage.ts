@@ -1,7 +1,15 @@
-import { recordOr } from './members.js'
+import { malformedResponse } from '../../upstream/upstream-response.js'
+import { type Members, recordOr } from './members.js'
 
 const count = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined
+
+/** The answer to a question for the tokens of a request. Throws `upstream_failed` for one without a number. */
+export function inputTokensIn({ input_tokens: tokens }: Members): number {
+  const counted = count(tokens)
+  if (counted === undefined) throw malformedResponse('The upstream counted no tokens.')
+  return counted
+}
 
 /**
  * Tokens of an answer under one name each, whatever dialect said them. `input` holds what was read from and written to the cache, as

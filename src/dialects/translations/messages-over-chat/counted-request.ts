@@ -1,11 +1,11 @@
 import { JsonBody } from '../../../core/json-body.js'
 import { jsonTextOf } from '../../../core/json-text.js'
 import { isRecord } from '../../../core/validation-rules.js'
-import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { ResponsesFields } from '../../openai-responses.js'
 import type { ChatFields } from '../../openai-wire.js'
 import type { QuestionTranslation, Translation } from '../../translator.js'
 import { isAbsent, type Members, recordOr } from '../members.js'
+import { inputTokensIn } from '../usage.js'
 
 /** The question how many tokens a translated request has, for an upstream that counts those of responses. */
 export function countedByResponses(translation: Translation<ChatFields>): QuestionTranslation<ResponsesFields> {
@@ -17,10 +17,7 @@ export function countedByResponses(translation: Translation<ChatFields>): Questi
   }
   return {
     request: JsonBody.written(jsonTextOf(fields), fields),
-    response: ({ input_tokens: tokens }) => {
-      if (typeof tokens !== 'number') throw malformedResponse('The upstream counted no tokens.')
-      return JSON.stringify({ input_tokens: tokens })
-    },
+    response: (answer) => JSON.stringify({ input_tokens: inputTokensIn(answer) }),
     error: (error) => translation.error(error),
   }
 }
