@@ -4,6 +4,12 @@ import { JsonTexts } from '../core/json-text.js'
 import { dataOf, framesOf, hasLine } from '../core/sse.js'
 import { isRecord } from '../core/validation-rules.js'
 
+/** As upstreams make them; nothing in one changes the meaning of a path, and a store takes every character. */
+const ID = /^[\w=:-]{1,512}$/
+
+/** Whether a response or an item can be asked for by this id. */
+export const isId = (value: unknown): value is string => typeof value === 'string' && ID.test(value)
+
 /** The ids of a response, and of the items of its output. */
 export interface ResponseIds {
   readonly responseId: string
@@ -22,18 +28,16 @@ export type KeepResponse = (answer: AnswerToKeep) => Promise<void>
 /** An answer up to this size is held until its ids are known: one with pictures in it takes some megabytes. */
 export const KEPT_RESPONSE_BYTES = 8 * 1024 * 1024
 
-const isText = (value: unknown): value is string => typeof value === 'string'
-
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
 /** Undefined for what is no response. */
 export function idsOf({ id, output }: Readonly<Record<string, unknown>>): ResponseIds | undefined {
-  if (!isText(id)) return undefined
+  if (typeof id !== 'string') return undefined
   return {
     responseId: id,
     itemIds: listOf(output)
       .map((item) => (isRecord(item) ? item['id'] : undefined))
-      .filter(isText),
+      .filter(isId),
   }
 }
 
@@ -89,7 +93,7 @@ export class HeldEnd<Found> implements ByteSource, ByteSink {
     if (this.waiting === undefined) this.source.resume()
   }
 
-  /** Nobody reads what waits. */
+  /** What waits has no reader any more. */
   cancel(): void {
     this.waiting = undefined
     this.source.cancel()
@@ -147,7 +151,7 @@ export async function keepingTranslated(
   const { status, headers, body, usage, onFailure } = answer
   if (!Buffer.isBuffer(body))
     return new ProviderResponse(status, headers, new HeldEnd(body, lastAnswerIn, keep), usage, onFailure)
-  const found = answerOf(body)
+  const found = answerOf(body.toString())
   if (found !== undefined) await keep(found)
   return answer
 }
@@ -159,14 +163,13 @@ function lastAnswerIn(frames: Buffer): AnswerToKeep | undefined {
   for (const frame of framesOf(frames)) {
     if (!isLastLine(frame, 0, frame.indexOf(LF))) continue
     const response = new JsonTexts(Buffer.from(dataOf(frame) ?? '')).at('response')
-    return response && answerOf(Buffer.from(response.text.text))
+    return response && answerOf(response.text.text)
   }
   return undefined
 }
 
-/** Nobody can go on with a response that failed: undefined, as for what is none. */
-function answerOf(bytes: Buffer): AnswerToKeep | undefined {
-  const text = bytes.toString()
+/** `text` is JSON. undefined for a response that failed, which no request can go on with, and for what is none. */
+function answerOf(text: string): AnswerToKeep | undefined {
   const response: unknown = JSON.parse(text)
   if (!isRecord(response) || (response['status'] !== 'completed' && response['status'] !== 'incomplete'))
     return undefined

@@ -45,6 +45,8 @@ interface Relayed {
   readonly source: ManualSource
   readonly store: SlowStore
   readonly answer: Promise<ProviderResponse>
+  /** What the answer counts in memory. */
+  readonly memory: { bytes: number }
 }
 
 function relay(type: string, request: Partial<ResponsesFields>, isKept = true): Relayed {
@@ -56,15 +58,17 @@ function relay(type: string, request: Partial<ResponsesFields>, isKept = true): 
   const store = new SlowStore()
   const response = { status: 200, headers: { 'content-type': type }, body: source }
   const call = { body, keep: isKept ? store.keep : undefined }
+  const memory = { bytes: 0 }
   const context = {
     ...attemptOf(newCall()),
+    memory: { add: (bytes: number) => (memory.bytes += bytes) },
     target: targetOf(1),
     credentials: 'upstream-key',
     callersKey: false,
     upstreamModel: REQUEST.model,
     deadlineAtMs: Infinity,
   }
-  return { source, store, answer: relayResponse(response, new HeaderAllowList(), call, context) }
+  return { source, store, memory, answer: relayResponse(response, new HeaderAllowList(), call, context) }
 }
 
 /** Streams send comments until they are over. */
@@ -224,17 +228,23 @@ describe('A whole answer', () => {
     expect(hasCome).toBe(true)
   })
 
-  it('of some megabytes, as pictures are, has its items known', async () => {
-    const { source, store, answer } = relay('application/json', {})
-    source.data(JSON.stringify({ ...RESPONSE, output: [{ ...MESSAGE, result: 'A'.repeat(5 * MEBIBYTE) }] }))
+  it('of some megabytes, as pictures are, has its items known, and counts in memory', async () => {
+    const { source, store, answer, memory } = relay('application/json', {})
+    const text = JSON.stringify({ ...RESPONSE, output: [{ ...MESSAGE, result: 'A'.repeat(5 * MEBIBYTE) }] })
+    source.data(text)
     source.end()
     await new Promise((resolve) => setImmediate(resolve))
-    expect(store.asked).toEqual([IDS])
+    expect([store.asked, memory.bytes]).toEqual([[IDS], text.length])
     await store.kept()
     expect((await answer).usage?.reportedUsage?.units).toEqual(USAGE)
   })
 
   it.each([
+    [
+      'has its own id known, of whatever form',
+      '{ "id" : "urn:resp-1==", "x":"',
+      [{ responseId: 'urn:resp-1==', itemIds: [] }],
+    ],
     ['has its own id known', '{ "id" : "resp_1", "metadata":{"id":"resp_2"}, "x":"', [{ ...IDS, itemIds: [] }]],
     ['is not taken for another by what its caller has written', '{"metadata":{"id":"resp_2"},"id":"resp_1","x":"', []],
   ])('larger than what is held %s', async (_what, beginning, asked) => {

@@ -94,7 +94,7 @@ class ResponseEstimate implements UsageEstimator {
   }
 }
 
-const FIRST_ID = /^\s*\{\s*"id"\s*:\s*"([\w-]{1,128})"/
+const FIRST_ID = /^\s*\{\s*"id"\s*:\s*"([\w=:-]{1,512})"/
 
 /** Of an answer that is too large to be held: its id stands first. */
 function firstId(chunk: Buffer): ResponseIds | undefined {
@@ -129,6 +129,7 @@ export async function relayResponse(
   const heldBytes = heldBytesOf(call)
   const { response: answer, value = {} } = await jsonResponse(response, allowed, heldBytes)
   const { status, headers, body: bytes } = answer
+  if (heldBytes !== undefined && Buffer.isBuffer(bytes)) context.memory?.add(bytes.length)
   const usage = new RelayedUsage()
   if (!Buffer.isBuffer(bytes)) {
     usage.estimator = new ResponseEstimate(body.fields)

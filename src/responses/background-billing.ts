@@ -6,7 +6,7 @@ import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
 import { Clock } from '../tasks/background-work.js'
 import { type BackgroundResponseRow, BackgroundResponses } from './background-responses.js'
-import { isId } from './kept-items.js'
+import { isId } from '../dialects/kept-answers.js'
 import { OpenBillsMark } from './open-bills-mark.js'
 import { RESPONSES } from './responses.endpoints.js'
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
-import { elementTexts, inputTexts, isId, ItemIds, keptItem, listedText, nativeText } from './kept-items.js'
+import { isId } from '../dialects/kept-answers.js'
+import { elementTexts, inputTexts, ItemIds, keptItem, listedText, nativeText } from './kept-items.js'
 
 const made = (item: object) => keptItem(JSON.stringify(item), true, new ItemIds())
 const given = (item: object) => keptItem(JSON.stringify(item), false, new ItemIds())
@@ -30,7 +31,7 @@ describe('The id of an item', () => {
     [{ type: 'something_new' }, /^item_[0-9a-f]{48}0001$/],
     // Nothing that could be asked for.
     [{ role: 'user', id: 'not an id' }, /^msg_/],
-    [{ role: 'user', id: 'x'.repeat(129) }, /^msg_[0-9a-f]{48}0001$/],
+    [{ role: 'user', id: 'x'.repeat(513) }, /^msg_[0-9a-f]{48}0001$/],
   ])('is its own, or one is made: %j', (item, id) => {
     expect(given(item).id).toMatch(id)
     expect(isId(given(item).id)).toBe(true)

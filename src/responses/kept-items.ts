@@ -2,12 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { JsonBody } from '../core/json-body.js'
 import { elementSpans } from '../core/json-spans.js'
 import { isRecord } from '../core/validation-rules.js'
+import { isId } from '../dialects/kept-answers.js'
 import type { KeptItem } from './kept-responses.js'
-
-/** As upstreams make them; nothing in one needs to be escaped in a path, and a store takes every character. */
-const ID = /^[\w-]{1,128}$/
-
-export const isId = (value: unknown): value is string => typeof value === 'string' && ID.test(value)
 
 /** What ids of items begin with, by their types. */
 const PREFIXES: Readonly<Record<string, string>> = {

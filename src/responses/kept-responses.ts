@@ -3,9 +3,8 @@ import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
 import { Database } from '../storage/database.js'
 import { Retention } from '../storage/retention.js'
+import { RESPONSE_RETENTION_MS } from './response-pins.js'
 
-/** As long as upstreams that keep responses do. */
-const RETENTION_MS = 30 * 24 * 3_600_000
 /** With their items they may take gigabytes. */
 const BATCH_ROWS = 100
 
@@ -71,7 +70,7 @@ export abstract class KeptResponses {
 @Injectable()
 export class KeptResponseRetention extends Retention {
   constructor(database: Database, responses: KeptResponses, @Inject(LOGGER) logger: Logger) {
-    const prune = (limit: number): Promise<number> => responses.prune(Date.now() - RETENTION_MS, limit)
+    const prune = (limit: number): Promise<number> => responses.prune(Date.now() - RESPONSE_RETENTION_MS, limit)
     super(database, { prune, batchRows: BATCH_ROWS, failure: 'old responses could not be deleted' }, logger)
   }
 }

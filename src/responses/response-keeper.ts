@@ -4,13 +4,15 @@ import { type Caller, ownerOf } from '../core/caller.js'
 import { GatewayError, quoted } from '../core/errors.js'
 import { JsonBody } from '../core/json-body.js'
 import type { RequestContext } from '../core/request-context.js'
-import { KEPT_RESPONSE_BYTES } from '../dialects/kept-answers.js'
+import { isId } from '../dialects/kept-answers.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
-import { elementTexts, isId, ItemIds, keptItem, listedText } from './kept-items.js'
+import { elementTexts, ItemIds, keptItem, listedText } from './kept-items.js'
 import { type KeptItem, KeptResponses } from './kept-responses.js'
 import type { ResolvedRequest } from './response-references.js'
 
+/** Of a response with its input: rows of a store are written and read as a whole. */
+const MAXIMUM_KEPT_BYTES = 8 * 1024 * 1024
 const DEFAULT_PAGE = 20
 const MAXIMUM_PAGE = 100
 
@@ -35,7 +37,7 @@ export class ResponseKeeper {
     const response = answer.edited({ output: '[]' }).toString()
     const texts = [...input, ...output].map((item) => item.text)
     const bytes = [response, ...texts].reduce((sum, each) => sum + Buffer.byteLength(each), 0)
-    if (bytes > KEPT_RESPONSE_BYTES) this.logger.warn({ bytes, requestId }, 'a response was too large to be kept')
+    if (bytes > MAXIMUM_KEPT_BYTES) this.logger.warn({ bytes, requestId }, 'a response was too large to be kept')
     else await this.responses.keep({ ownerId: ownerOf(caller), id, previousId, input, output, response })
   }
 

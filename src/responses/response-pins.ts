@@ -4,8 +4,8 @@ import { LOGGER } from '../observability/observability.module.js'
 import { Database } from '../storage/database.js'
 import { Retention } from '../storage/retention.js'
 
-/** As long as the upstream keeps responses. */
-const RETENTION_MS = 30 * 24 * 3_600_000
+/** As long as upstreams keep responses, and the gateway as they do. */
+export const RESPONSE_RETENTION_MS = 30 * 24 * 3_600_000
 const BATCH_ROWS = 1_000
 
 /** A response that an upstream keeps. */
@@ -35,7 +35,7 @@ export abstract class ResponsePins {
 @Injectable()
 export class ResponsePinRetention extends Retention {
   constructor(database: Database, pins: ResponsePins, @Inject(LOGGER) logger: Logger) {
-    const prune = (limit: number): Promise<number> => pins.prune(Date.now() - RETENTION_MS, limit)
+    const prune = (limit: number): Promise<number> => pins.prune(Date.now() - RESPONSE_RETENTION_MS, limit)
     super(database, { prune, batchRows: BATCH_ROWS, failure: 'old pins of responses could not be deleted' }, logger)
   }
 }

@@ -310,7 +310,7 @@ describe('A request that refers to what is kept', () => {
     expect(router.named).toEqual([])
   })
 
-  it.each(['resp_\0', '', 'resp_ü', 'a'.repeat(129), "'; drop table response_pin; --"])(
+  it.each(['resp_\0', '', 'resp_ü', 'a'.repeat(513), "'; drop table response_pin; --"])(
     'is refused without asking a store for what cannot be an id: %j',
     async (id) => {
       const { create, service, call, pins } = lab()
