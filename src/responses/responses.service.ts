@@ -48,8 +48,8 @@ export class ResponsesService {
     if (asksForReasoning(body.fields)) call.log.reasons = true
     const estimatedUse = call.quota === undefined ? undefined : estimateOf(request)
     const isKept = body.fields.store !== false
-    // A request that was sent may have been done. Of a response that is kept nobody would know the id then, to read or delete what was
-    // said in it: such a request is not sent again, as a create of a task is not.
+    // A request that was sent may have been done, and its response be kept under an id that is lost: what was said in it could be neither
+    // read nor deleted. So it is not sent again, as a create of a task is not.
     return route.attempt(call, { canRetryAfterSend: !isKept, estimatedUse }, (provider, context) => {
       const keep = isKept ? this.keeping(request, call, context) : undefined
       if (body.fields.background !== true) return provider.create(new CallOfAttempt(request, keep), context)
