@@ -477,12 +477,30 @@ describe('a streamed answer of an upstream that speaks messages', () => {
     ['a message without an id', [{ type: 'message_start', message: {} }]],
     ['the end of no block', [started, { type: 'content_block_stop', index: 0 }]],
     ['an end within a call', [...CUT.slice(0, -3), ...CUT.slice(-2)]],
+    [
+      'a block that begins within a call',
+      [
+        started,
+        ...blockEvents(use('x', 'f', { a: 1 }) as Fields, 0).slice(0, -1),
+        ...eventsOf([text('a'), use('y', 'f', {})], { stop_reason: 'tool_use' }).slice(5),
+      ],
+    ],
     ['an end before the message', CUT.slice(-2)],
     ['a turn that is only paused', eventsOf([], { stop_reason: 'pause_turn' })],
   ])('with %s is the upstream’s failure', (_name, events) => {
     expect(() => streamed(events, translated().translation.events())).toThrow(
       expect.objectContaining({ kind: 'upstream_failed' }),
     )
+  })
+
+  it.each([
+    ['max_tokens', 'length'],
+    ['refusal', 'content_filter'],
+  ])('may end with %s within a call, which is then not taken for a whole one', (stop_reason, finish) => {
+    const within = [started, ...blockEvents(use('x', 'f', { a: 1 }) as Fields, 0).slice(0, -2)]
+    const frames = streamed([...within, ...eventsOf([], { stop_reason }).slice(1)], translated().translation.events())
+    expect(deltasIn(frames)).toContainEqual({ tool_calls: [{ index: 0, function: { arguments: '{"a' } }] })
+    expect(frames).toContain(`"finish_reason":"${finish}"`)
   })
 
   it('holds no more than is reasonable', () => {

@@ -95,11 +95,6 @@ export class MessageReader {
     return this.totals === undefined ? undefined : figuresOfMessages(this.totals)
   }
 
-  /** Whether the input of a call has not ended. */
-  get isCallOpen(): boolean {
-    return this.open?.kind === 'call'
-  }
-
   event(data: Members): string {
     switch (data['type']) {
       case 'content_block_delta':
@@ -117,10 +112,12 @@ export class MessageReader {
     }
   }
 
-  /** Called once, when the upstream's stream was complete. Throws `upstream_failed` for an answer without an end. */
+  /** Called once, when the upstream's stream was complete. Throws `upstream_failed` for an answer without an end, or a call without one. */
   end(): EndOfAnswer {
     const end = endOf(this.stopReason, this.terms.unknownWords)
     if (!this.isBegun) throw malformedResponse('The upstream ended an answer that it had not begun.')
+    // A client would run it with arguments that are not whole. The other ends say themselves that something is missing.
+    if (end === 'ended' || end === 'called') this.checkNoCallOpen()
     const explanation = end === 'refused' ? explanationOf(this.stopDetails) : undefined
     return { frames: this.closed(), end, explanation, usage: this.usage }
   }
@@ -149,6 +146,7 @@ export class MessageReader {
 
   private blockBegun({ index, content_block: start }: Members): string {
     if (!this.isBegun || !isRecord(start)) throw malformedResponse('The upstream began a block without its message.')
+    this.checkNoCallOpen()
     const before = this.closed()
     const { type } = start
     if (isThinkingType(type)) return before + this.thoughtBegun(index, start)
@@ -156,6 +154,11 @@ export class MessageReader {
     this.open = { index, kind: type === 'text' ? 'text' : 'other' }
     // Some upstreams put the beginning of a text where it is empty by the book.
     return type === 'text' ? before + this.sink.textBegun() + this.text(start['text']) : before
+  }
+
+  /** Of a call alone: the beginning of a text is a text too, the beginning of arguments is not what the model asked for. */
+  private checkNoCallOpen(): void {
+    if (this.open?.kind === 'call') throw malformedResponse('The upstream did not end a call of a tool.')
   }
 
   private thoughtBegun(index: unknown, start: Members): string {
