@@ -357,7 +357,8 @@ describe('a streamed answer of an upstream that speaks messages', () => {
       { thinking_blocks: [{ ...THOUGHT, thinking: '' }] },
     ])
     expect(asked.memory.recall('x')).toBe(JSON.stringify(content.slice(0, 3)))
-    expect(asked.heldBytes()).toBe(3)
+    // What only the upstream reads is kept as well, until a call comes.
+    expect(asked.heldBytes()).toBe('Hm.sig'.length + 'xx'.length + 'sig'.length)
   })
 
   it('counts the input of a custom tool that is held', () => {
@@ -518,6 +519,17 @@ describe('a streamed answer of an upstream that speaks messages', () => {
     const thinking = { type: 'thinking_delta', thinking: piece }
     expect(fed({ ...THOUGHT, thinking: '' }, thinking, 128)).not.toThrow()
     expect(fed({ ...THOUGHT, thinking: '' }, thinking, 129)).toThrow(GatewayError)
+    const hidden = (block: object, times: number) => (): void => {
+      const events = translated().translation.events()
+      events.event(started)
+      for (let time = 0; time < times; time++) for (const event of blockEvents(block as Fields, 0)) events.event(event)
+    }
+    const redacted = { type: 'redacted_thinking', data: piece }
+    expect(hidden(redacted, 128)).not.toThrow()
+    expect(hidden(redacted, 129)).toThrow(expect.objectContaining({ kind: 'upstream_failed' }))
+    const signed = { type: 'thinking', thinking: '', signature: piece }
+    expect(hidden(signed, 128)).not.toThrow()
+    expect(hidden(signed, 129)).toThrow(expect.objectContaining({ kind: 'upstream_failed' }))
   })
 
   it.each([

@@ -241,6 +241,8 @@ export class MessageReader {
   private thoughtEnded({ start, signature }: OpenThought): string {
     const block = thinkingBlock({ ...start, thinking: this.held.take(), signature })
     if (block === undefined) return ''
+    // What only the upstream reads of it: kept until a call comes.
+    for (const hidden of [block['signature'], block['data']]) if (typeof hidden === 'string') this.held.count(hidden)
     this.remembered.add(block)
     return this.sink.thought(block)
   }
