@@ -459,6 +459,15 @@ describe('a streamed answer of an upstream that speaks messages', () => {
       [started, { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'x' } }],
     ],
     [
+      'a piece in a block of another kind',
+      [
+        started,
+        { type: 'content_block_start', index: 0, content_block: { type: 'thinking', thinking: '' } },
+        { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'x' } },
+        ...eventsOf([]).slice(1),
+      ],
+    ],
+    [
       'a piece that is none',
       [
         started,

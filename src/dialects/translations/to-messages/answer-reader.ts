@@ -186,13 +186,15 @@ export class MessageReader {
     }
     switch (delta['type']) {
       case 'text_delta':
-        return open.kind === 'text' ? this.text(delta['text']) : ''
+        return open.kind === 'text' ? this.text(delta['text']) : misplaced()
       case 'input_json_delta':
-        return open.kind === 'call' ? this.piece(open, delta['partial_json']) : ''
+        // Of a tool that the upstream runs itself: its block means nothing to the caller.
+        if (open.kind === 'other') return ''
+        return open.kind === 'call' ? this.piece(open, delta['partial_json']) : misplaced()
       case 'thinking_delta':
-        return open.kind === 'thought' ? this.thinking(delta['thinking']) : ''
+        return open.kind === 'thought' ? this.thinking(delta['thinking']) : misplaced()
       case 'signature_delta':
-        return open.kind === 'thought' ? this.signed(open, delta['signature']) : ''
+        return open.kind === 'thought' ? this.signed(open, delta['signature']) : misplaced()
       default:
         return ''
     }
@@ -259,6 +261,11 @@ export class MessageReader {
     if (typeof type === 'string' && !SILENT_EVENTS.has(type)) this.terms.unknownWords?.note('event', type)
     return ''
   }
+}
+
+/** An answer that lost a piece would look whole. */
+function misplaced(): never {
+  throw malformedResponse('The upstream went on with a block of another kind.')
 }
 
 const SILENT_EVENTS: ReadonlySet<string> = new Set(['message_stop', 'error'])
