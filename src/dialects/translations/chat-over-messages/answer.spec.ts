@@ -311,7 +311,7 @@ describe('a streamed answer of an upstream that speaks messages', () => {
     expect(chunks.at(-1)).toBe('data: [DONE]')
   })
 
-  it('ends without totals where the upstream told none', () => {
+  it('ends without totals where the upstream reports none', () => {
     const events = eventsOf([text('Hi')]).map(({ usage: _usage, message, ...event }) =>
       message === undefined ? event : { ...event, message: { id: 'msg_1' } },
     )

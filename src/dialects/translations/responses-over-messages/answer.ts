@@ -6,7 +6,7 @@ import type { Members } from '../members.js'
 import type { ResponseEnvelope } from '../responses/envelope.js'
 import type { ReasoningWishes } from '../responses/request-draft.js'
 import { type AnswerEntry, wholeResponse } from '../responses/whole-response.js'
-import { endOf, explanationOf } from '../to-messages/answer-end.js'
+import { endOfMessage, explanationOf } from '../stop-reasons.js'
 import type { Block } from '../to-messages/blocks.js'
 import { customInput } from '../tool-forms.js'
 import { ThoughtsBeforeCalls } from '../to-messages/remembered-thoughts.js'
@@ -30,7 +30,7 @@ export const sealedBlocks = (blocks: readonly Block[], { target }: AnswerContext
 export function responseOfMessage(answer: Members, texts: JsonTexts, context: AnswerContext): string {
   const { content, stop_reason: reason, stop_details: details, usage } = answer
   if (!Array.isArray(content)) throw malformedResponse('The upstream answered without content.')
-  const end = endOf(reason, context.target.unknownWords)
+  const end = endOfMessage(reason, context.target.unknownWords)
   const entries = new AnswerEntries(texts, context)
   content.forEach((block: unknown, index) => {
     if (!isRecord(block)) throw malformedResponse('The upstream answered with a block that is none.')

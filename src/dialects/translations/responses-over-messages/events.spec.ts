@@ -198,7 +198,7 @@ describe('The events of a messages upstream as those of a response', () => {
     ])
   })
 
-  it('count what was told last', () => {
+  it('have the figures that the upstream reported last', () => {
     const usageIn = (first: object | undefined, ...ends: object[]): unknown =>
       lastResponse(
         translate().events([

@@ -3,10 +3,9 @@ import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { TranslationTarget } from '../../translator.js'
 import { HeldText } from '../held-text.js'
 import { isAbsent, type Members, recordOr } from '../members.js'
-import type { AnswerEnd } from '../stop-reasons.js'
+import { type AnswerEnd, endOfMessage, explanationOf } from '../stop-reasons.js'
 import { customInput } from '../tool-forms.js'
 import { figuresOfMessages, type TokenFigures } from '../usage.js'
-import { endOf, explanationOf } from './answer-end.js'
 import type { Block } from './blocks.js'
 import { ThoughtsBeforeCalls } from './remembered-thoughts.js'
 import { isThinkingType, thinkingBlock } from './thinking-blocks.js'
@@ -114,7 +113,7 @@ export class MessageReader {
 
   /** Called once, when the upstream's stream was complete. Throws `upstream_failed` for an answer without an end, or a call without one. */
   end(): EndOfAnswer {
-    const end = endOf(this.stopReason, this.terms.unknownWords)
+    const end = endOfMessage(this.stopReason, this.terms.unknownWords)
     if (!this.isBegun) throw malformedResponse('The upstream ended an answer that it had not begun.')
     // A client would run it with arguments that are not whole. The other ends say themselves that something is missing.
     if (end === 'ended' || end === 'called') this.checkNoCallOpen()
