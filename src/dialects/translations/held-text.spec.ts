@@ -18,6 +18,18 @@ describe('Text that is held until it can be written', () => {
     expect(bytes).toBe(3)
   })
 
+  it('is counted, and bounded, with what is held elsewhere', () => {
+    let bytes = 0
+    const held = new HeldText(4, 'Too long.', { add: (more) => void (bytes += more) })
+    held.add('a')
+    held.count('äb')
+    expect([bytes, held.take()]).toEqual([4, 'a'])
+    held.count('c')
+    expect(() => {
+      held.count('d')
+    }).toThrow(expect.objectContaining({ kind: 'upstream_failed', message: 'Too long.' }))
+  })
+
   it('is the upstream’s failure beyond its limit, also where some of it was taken', () => {
     const held = new HeldText(4, 'Too long.')
     held.add('abc')

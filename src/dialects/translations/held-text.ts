@@ -21,10 +21,15 @@ export class HeldText {
   }
 
   add(text: string): void {
+    this.count(text)
+    this.text += text
+  }
+
+  /** Counts a text that is held elsewhere, within the same limit. */
+  count(text: string): void {
     this.characters += text.length
     if (this.characters > this.maximumCharacters) throw malformedResponse(this.message)
     this.memory?.add(Buffer.byteLength(text))
-    this.text += text
   }
 
   /** All that is held, which is no longer held then. */

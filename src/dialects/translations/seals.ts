@@ -9,7 +9,7 @@ const SIGNATURE_BYTES = 18
 const KEY_BYTES = 32
 const CIPHER = 'aes-256-gcm'
 
-/** Whether a signature or a seal is of the gateway's form. One that a client invents only costs the client what it is put to. */
+/** Whether a signature or a seal is of the gateway's form. No proof of origin: a client that forges it loses only thoughts of its own. */
 export const hasMark = (value: unknown): boolean => typeof value === 'string' && value.startsWith(SEAL_PREFIX)
 
 /** For thoughts of an upstream that signs none: the client's dialect wants a signature, and the gateway knows its own by the mark. */

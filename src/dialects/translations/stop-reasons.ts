@@ -1,4 +1,6 @@
+import { malformedResponse } from '../../upstream/upstream-response.js'
 import type { UnknownWords } from '../translator.js'
+import { recordOr } from './members.js'
 
 /** Why a model stopped, in the words of chat and messages; each table is closed, and a word that it lacks means a plain end. */
 
@@ -50,12 +52,23 @@ const MESSAGES_ENDS: ReadonlyMap<string, AnswerEnd> = new Map([
   ['refusal', 'refused'],
 ])
 
-/** undefined for `pause_turn`, which cannot be gone on with in another dialect: the answer is the upstream's failure. */
-export function endOfMessage(stopReason: string, unknownWords: UnknownWords | undefined): AnswerEnd | undefined {
-  if (stopReason === 'pause_turn') return undefined
+/** Throws `upstream_failed` for an answer without an end, and for a turn that is only paused: other dialects cannot go on with it. */
+export function endOfMessage(stopReason: unknown, unknownWords: UnknownWords | undefined): AnswerEnd {
+  if (typeof stopReason !== 'string' || stopReason === 'pause_turn') {
+    throw malformedResponse('The upstream did not end its answer.')
+  }
   const end = MESSAGES_ENDS.get(stopReason)
   if (end === undefined) unknownWords?.note('stop reason', stopReason)
   return end ?? 'ended'
+}
+
+/** Stands in where the upstream does not explain its refusal: without a text, clients show an empty answer. */
+const REFUSED = 'The model refused to answer.'
+
+/** Why a message was refused, by its `stop_details`. */
+export function explanationOf(details: unknown): string {
+  const { explanation } = recordOr(details)
+  return typeof explanation === 'string' && explanation !== '' ? explanation : REFUSED
 }
 
 export const MESSAGES_STOP: Readonly<Record<AnswerEnd, string>> = {

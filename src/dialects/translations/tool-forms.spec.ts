@@ -26,4 +26,14 @@ describe('The id of a call of a tool, for a messages upstream', () => {
     expect(new Set(made).size).toBe(4)
     expect(idsOf(results)).toEqual(made)
   })
+
+  it.each([[['a 1']], [['["a",1]']], [['a b', 'a b 1']], [['1 1', '1']]])(
+    'is not that of another call: %j',
+    (others) => {
+      const ids = new CallIds()
+      const made = ['a', 'a', ...others, ...others, 'a'].map((id) => ids.next(id))
+      expect(new Set(made).size).toBe(made.length)
+      for (const id of made) expect(id).toMatch(/^[\w-]{1,64}$/)
+    },
+  )
 })

@@ -27,8 +27,8 @@ export class CallIds {
   next(id: string): string {
     const use = this.uses.get(id) ?? 0
     this.uses.set(id, use + 1)
-    // Some upstreams number the calls of each turn from 0: a later one gets an id with the number of its use.
-    return messagesToolId(use === 0 ? id : `${id} ${use}`)
+    // Some upstreams number the calls of each turn from 0. The prefix keeps a later use apart from what is made of another id.
+    return use === 0 ? messagesToolId(id) : `r_${base32(`${id} ${use}`)}`
   }
 }
 

@@ -49,7 +49,7 @@ interface Pair {
   readonly answer: (reason: string) => Members
   readonly events: (reason: string) => readonly Members[]
   readonly kind: 'finish reason' | 'stop reason'
-  /** How a plain end is told. */
+  /** The word of the client's dialect for a plain end. */
   readonly plainEnd: string
 }
 

@@ -311,7 +311,7 @@ describe('a streamed answer of an upstream that speaks messages', () => {
     expect(chunks.at(-1)).toBe('data: [DONE]')
   })
 
-  it('ends without totals where the upstream told none', () => {
+  it('ends without totals where the upstream reports none', () => {
     const events = eventsOf([text('Hi')]).map(({ usage: _usage, message, ...event }) =>
       message === undefined ? event : { ...event, message: { id: 'msg_1' } },
     )
@@ -357,7 +357,8 @@ describe('a streamed answer of an upstream that speaks messages', () => {
       { thinking_blocks: [{ ...THOUGHT, thinking: '' }] },
     ])
     expect(asked.memory.recall('x')).toBe(JSON.stringify(content.slice(0, 3)))
-    expect(asked.heldBytes()).toBe(3)
+    // What only the upstream reads is kept as well, until a call comes.
+    expect(asked.heldBytes()).toBe('Hm.sig'.length + 'xx'.length + 'sig'.length)
   })
 
   it('counts the input of a custom tool that is held', () => {
@@ -458,6 +459,15 @@ describe('a streamed answer of an upstream that speaks messages', () => {
       [started, { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'x' } }],
     ],
     [
+      'a piece in a block of another kind',
+      [
+        started,
+        { type: 'content_block_start', index: 0, content_block: { type: 'thinking', thinking: '' } },
+        { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'x' } },
+        ...eventsOf([]).slice(1),
+      ],
+    ],
+    [
       'a piece that is none',
       [
         started,
@@ -477,12 +487,30 @@ describe('a streamed answer of an upstream that speaks messages', () => {
     ['a message without an id', [{ type: 'message_start', message: {} }]],
     ['the end of no block', [started, { type: 'content_block_stop', index: 0 }]],
     ['an end within a call', [...CUT.slice(0, -3), ...CUT.slice(-2)]],
+    [
+      'a block that begins within a call',
+      [
+        started,
+        ...blockEvents(use('x', 'f', { a: 1 }) as Fields, 0).slice(0, -1),
+        ...eventsOf([text('a'), use('y', 'f', {})], { stop_reason: 'tool_use' }).slice(5),
+      ],
+    ],
     ['an end before the message', CUT.slice(-2)],
     ['a turn that is only paused', eventsOf([], { stop_reason: 'pause_turn' })],
   ])('with %s is the upstream’s failure', (_name, events) => {
     expect(() => streamed(events, translated().translation.events())).toThrow(
       expect.objectContaining({ kind: 'upstream_failed' }),
     )
+  })
+
+  it.each([
+    ['max_tokens', 'length'],
+    ['refusal', 'content_filter'],
+  ])('may end with %s within a call, which is then not taken for a whole one', (stop_reason, finish) => {
+    const within = [started, ...blockEvents(use('x', 'f', { a: 1 }) as Fields, 0).slice(0, -2)]
+    const frames = streamed([...within, ...eventsOf([], { stop_reason }).slice(1)], translated().translation.events())
+    expect(deltasIn(frames)).toContainEqual({ tool_calls: [{ index: 0, function: { arguments: '{"a' } }] })
+    expect(frames).toContain(`"finish_reason":"${finish}"`)
   })
 
   it('holds no more than is reasonable', () => {
@@ -500,6 +528,17 @@ describe('a streamed answer of an upstream that speaks messages', () => {
     const thinking = { type: 'thinking_delta', thinking: piece }
     expect(fed({ ...THOUGHT, thinking: '' }, thinking, 128)).not.toThrow()
     expect(fed({ ...THOUGHT, thinking: '' }, thinking, 129)).toThrow(GatewayError)
+    const hidden = (block: object, times: number) => (): void => {
+      const events = translated().translation.events()
+      events.event(started)
+      for (let time = 0; time < times; time++) for (const event of blockEvents(block as Fields, 0)) events.event(event)
+    }
+    const redacted = { type: 'redacted_thinking', data: piece }
+    expect(hidden(redacted, 128)).not.toThrow()
+    expect(hidden(redacted, 129)).toThrow(expect.objectContaining({ kind: 'upstream_failed' }))
+    const signed = { type: 'thinking', thinking: '', signature: piece }
+    expect(hidden(signed, 128)).not.toThrow()
+    expect(hidden(signed, 129)).toThrow(expect.objectContaining({ kind: 'upstream_failed' }))
   })
 
   it.each([

@@ -4,8 +4,7 @@ import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { Thoughts, UnknownWords } from '../../translator.js'
 import type { Members } from '../members.js'
-import { type AnswerEnd, CHAT_FINISH } from '../stop-reasons.js'
-import { endOf, explanationOf } from '../to-messages/answer-end.js'
+import { type AnswerEnd, CHAT_FINISH, endOfMessage, explanationOf } from '../stop-reasons.js'
 import type { Block } from '../to-messages/blocks.js'
 import { customInput } from '../tool-forms.js'
 import { ThoughtsBeforeCalls } from '../to-messages/remembered-thoughts.js'
@@ -26,7 +25,7 @@ export interface AnswerTerms {
 export function chatCompletion(answer: Members, texts: JsonTexts, terms: AnswerTerms): string {
   const { id, content, stop_details: details, usage } = answer
   if (typeof id !== 'string' || !Array.isArray(content)) throw malformedResponse('The upstream sent no message.')
-  const end = endOf(answer['stop_reason'], terms.unknownWords)
+  const end = endOfMessage(answer['stop_reason'], terms.unknownWords)
   const parts = new MessageParts(terms)
   content.forEach((block: unknown, index) => {
     if (isRecord(block)) parts.add(block, () => texts.at('content', index, 'input')?.text.text ?? '{}')
@@ -108,6 +107,5 @@ class MessageParts {
   }
 }
 
-/** The upstream was asked for one alone. */
-export const secondCall = (): Error =>
-  malformedResponse('The upstream called two tools where the client can be told of one.')
+/** The upstream was asked for one alone: a message of the old form has no place for more. */
+export const secondCall = (): Error => malformedResponse('The upstream called two tools where the request allows one.')

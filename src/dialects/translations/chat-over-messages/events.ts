@@ -27,9 +27,7 @@ export class ChatChunks implements EventTranslation {
   }
 
   end(): string {
-    const { isCallOpen } = this.reader
     const { frames, end, explanation, usage } = this.reader.end()
-    if (isCallOpen) throw malformedResponse('The upstream ended an answer within a call.')
     const refusal = explanation === undefined ? '' : this.writer.chunk({ refusal: explanation })
     const last = this.writer.chunk({}, finishReason(end, this.terms))
     const totals = this.isUsageAsked && usage !== undefined ? this.writer.usageChunk(chatUsage(usage)) : ''

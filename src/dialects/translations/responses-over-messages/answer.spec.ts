@@ -120,6 +120,33 @@ describe('The answer of a messages upstream as a response', () => {
     ])
   })
 
+  it('seals thoughts that follow one another once, all together', () => {
+    const texts: string[] = []
+    const seals = { seal: (words: string) => `${texts.push(words)}`, open: () => undefined }
+    const blocks = [
+      thinking('a'),
+      { type: 'other' },
+      thinking('b'),
+      text('x'),
+      thinking('c'),
+      use('call_1'),
+      thinking('d'),
+    ]
+    const { output } = translate({}, { seals }).answer(message(blocks))
+    expect(texts).toEqual([
+      JSON.stringify([thinking('a'), thinking('b')]),
+      JSON.stringify([thinking('c')]),
+      JSON.stringify([thinking('d')]),
+    ])
+    expect(output).toMatchObject([
+      { encrypted_content: '1' },
+      { type: 'message' },
+      { encrypted_content: '2' },
+      { type: 'function_call' },
+      { encrypted_content: '3' },
+    ])
+  })
+
   it('has arguments as they were spelled, and inputs of custom tools as text', () => {
     const answer = JSON.stringify(
       message(

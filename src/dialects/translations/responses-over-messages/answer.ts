@@ -6,7 +6,7 @@ import type { Members } from '../members.js'
 import type { ResponseEnvelope } from '../responses/envelope.js'
 import type { ReasoningWishes } from '../responses/request-draft.js'
 import { type AnswerEntry, wholeResponse } from '../responses/whole-response.js'
-import { endOf, explanationOf } from '../to-messages/answer-end.js'
+import { endOfMessage, explanationOf } from '../stop-reasons.js'
 import type { Block } from '../to-messages/blocks.js'
 import { customInput } from '../tool-forms.js'
 import { ThoughtsBeforeCalls } from '../to-messages/remembered-thoughts.js'
@@ -30,7 +30,7 @@ export const sealedBlocks = (blocks: readonly Block[], { target }: AnswerContext
 export function responseOfMessage(answer: Members, texts: JsonTexts, context: AnswerContext): string {
   const { content, stop_reason: reason, stop_details: details, usage } = answer
   if (!Array.isArray(content)) throw malformedResponse('The upstream answered without content.')
-  const end = endOf(reason, context.target.unknownWords)
+  const end = endOfMessage(reason, context.target.unknownWords)
   const entries = new AnswerEntries(texts, context)
   content.forEach((block: unknown, index) => {
     if (!isRecord(block)) throw malformedResponse('The upstream answered with a block that is none.')
@@ -38,7 +38,7 @@ export function responseOfMessage(answer: Members, texts: JsonTexts, context: An
   })
   if (end === 'refused') entries.addRefusal(explanationOf(details))
   return wholeResponse(context.envelope, {
-    entries: entries.all,
+    entries: entries.ended(),
     end,
     usage: isRecord(usage) ? figuresOfMessages(usage) : undefined,
   })
@@ -46,9 +46,9 @@ export function responseOfMessage(answer: Members, texts: JsonTexts, context: An
 
 /** Blocks as items: those of one kind that follow one another are one item, but for calls. */
 class AnswerEntries {
-  readonly all: AnswerEntry[] = []
+  private readonly entries: AnswerEntry[] = []
   private readonly thoughts: ThoughtsBeforeCalls
-  /** Of the last item, if it is one of reasoning. */
+  /** Reasoning behind the last item, to which blocks may be added: sealed once, when it is over. */
   private run: { readonly summaries: string[]; readonly blocks: Block[] } | undefined
 
   constructor(
@@ -70,11 +70,25 @@ class AnswerEntries {
     this.message().push({ type: 'refusal', refusal })
   }
 
+  /** All items, once every block has been added. */
+  ended(): readonly AnswerEntry[] {
+    this.endRun()
+    return this.entries
+  }
+
+  private endRun(): void {
+    if (this.run === undefined) return
+    const { summaries, blocks } = this.run
+    this.run = undefined
+    this.entries.push({ kind: 'reasoning', summaries, sealed: sealedBlocks(blocks, this.context) })
+  }
+
   private message(): Extract<AnswerEntry, { kind: 'message' }>['parts'] {
-    const last = this.all.at(-1)
+    this.endRun()
+    const last = this.entries.at(-1)
     if (last?.kind === 'message') return last.parts
     const parts: Extract<AnswerEntry, { kind: 'message' }>['parts'] = []
-    this.all.push({ kind: 'message', parts })
+    this.entries.push({ kind: 'message', parts })
     return parts
   }
 
@@ -85,18 +99,14 @@ class AnswerEntries {
   }
 
   private addThoughts(block: Members): void {
-    const run = this.all.at(-1)?.kind === 'reasoning' ? this.run : undefined
-    const { summaries, blocks } = run ?? { summaries: [], blocks: [] }
-    this.run = { summaries, blocks }
+    this.run ??= { summaries: [], blocks: [] }
+    const { summaries, blocks } = this.run
     const { thinking } = block
     if (this.context.wishes.isSummaryWanted && typeof thinking === 'string' && thinking !== '') summaries.push(thinking)
     const whole = thinkingBlock(block)
-    if (whole !== undefined) {
-      blocks.push(whole)
-      this.thoughts.add(whole)
-    }
-    if (run !== undefined) this.all.pop()
-    this.all.push({ kind: 'reasoning', summaries, sealed: sealedBlocks(blocks, this.context) })
+    if (whole === undefined) return
+    blocks.push(whole)
+    this.thoughts.add(whole)
   }
 
   private addCall({ id, name }: Members, index: number): void {
@@ -104,7 +114,8 @@ class AnswerEntries {
     const input = this.texts.at('content', index, 'input')?.text.text ?? '{}'
     const isCustom = this.context.customNames.has(name)
     this.thoughts.called(id)
+    this.endRun()
     const tool = { isCustom, name, callId: id }
-    this.all.push({ kind: 'call', tool, text: isCustom ? customInput(input) : input })
+    this.entries.push({ kind: 'call', tool, text: isCustom ? customInput(input) : input })
   }
 }

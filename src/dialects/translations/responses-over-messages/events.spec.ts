@@ -148,10 +148,23 @@ describe('The events of a messages upstream as those of a response', () => {
       [begun(0, use('call_1', 'patch')), json(0, '{"input":'), stop(0)],
       { type: 'custom_tool_call', input: '{"input":' },
     ],
-    ['no end', [begun(0, use('call_1')), json(0, '{"a"')], { arguments: '{"a"' }],
   ])('tell of a call with %s', async (_name, chunks, expected) => {
     const events = translate().events([START, ...chunks, end('tool_use')])
     expect((await responseOf(events)).output).toMatchObject([expected])
+  })
+
+  it.each(['max_tokens', 'model_context_window_exceeded'])('tell of a call that was cut by %s', async (reason) => {
+    const events = translate().events([START, begun(0, use('call_1')), json(0, '{"a"'), end(reason)])
+    const { status, output } = await responseOf(events)
+    expect(status).toBe('incomplete')
+    expect(output).toMatchObject([{ status: 'incomplete', arguments: '{"a"' }])
+  })
+
+  it('tell of a refusal within a call, and do not hand it on', async () => {
+    const events = translate().events([START, begun(0, use('call_1')), json(0, '{"a"'), end('refusal')])
+    const { status, output } = await responseOf(events)
+    expect(status).toBe('incomplete')
+    expect(output).toMatchObject([{ type: 'message', content: [{ type: 'refusal' }] }])
   })
 
   it.each<[string, string, string | undefined]>([
@@ -185,7 +198,7 @@ describe('The events of a messages upstream as those of a response', () => {
     ])
   })
 
-  it('count what was told last', () => {
+  it('have the figures that the upstream reported last', () => {
     const usageIn = (first: object | undefined, ...ends: object[]): unknown =>
       lastResponse(
         translate().events([
@@ -295,8 +308,20 @@ describe('The events of a messages upstream as those of a response', () => {
     ['a delta of a block behind which another has begun', [START, begun(0, TEXT), begun(1, TEXT), textDelta(0, 'a')]],
     ['a delta of no block', [START, textDelta(0, 'a')]],
     ['a delta of another block', [START, begun(0, TEXT), textDelta(1, 'a')]],
+    ['a text in a block of thinking', [START, begun(0, THINKING), textDelta(0, 'a'), stop(0), end()]],
+    ['a text in a block that is not known', [START, begun(0, { type: 'other' }), textDelta(0, 'a'), stop(0), end()]],
+    ['thinking in a text', [START, begun(0, TEXT), thinkingDelta(0, 'a'), stop(0), end()]],
+    ['a signature in a text', [START, begun(0, TEXT), signatureDelta(0, 's'), stop(0), end()]],
+    ['a text in a call', [START, begun(0, use('a')), textDelta(0, 'a'), stop(0), end('tool_use')]],
+    ['the input of a call in a text', [START, begun(0, TEXT), json(0, '{}'), stop(0), end('tool_use')]],
     ['an end of another block', [START, begun(0, TEXT), stop(1)]],
     ['a block that is none', [START, begun(0, 1 as unknown as object)]],
+    ['an end within a call', [START, begun(0, use('a')), json(0, '{"a"'), end('tool_use')]],
+    ['an end within a call without pieces', [START, begun(0, use('a')), end()]],
+    [
+      'a block that begins within a call',
+      [START, begun(0, use('a')), json(0, '{"a"'), ...calling(1, 'b', '{}'), end('tool_use')],
+    ],
     ['a call without a name', [START, begun(0, { type: 'tool_use', id: 'a' })]],
     ['more than can be held', [START, begun(0, use('a', 'patch')), json(0, 'a'.repeat(256 * 1024 + 1))]],
     ['more than can be kept', [START, begun(0, TEXT), textDelta(0, 'a'.repeat(8 * 1024 * 1024 + 1))]],

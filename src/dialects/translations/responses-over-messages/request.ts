@@ -8,8 +8,7 @@ import { readToolChoice, readTools } from '../responses/tools.js'
 import { samplingFields, SERVICE_TIERS } from '../to-messages/request-fields.js'
 import { messagesTools } from '../to-messages/tools.js'
 import { MessagesConversation } from './messages.js'
-import type { MessagesDraft } from './messages-draft.js'
-import { setThinking } from './thinking.js'
+import { type MessagesDraft, setThinking } from './messages-draft.js'
 
 type Rule = FieldRule<MessagesDraft>
 

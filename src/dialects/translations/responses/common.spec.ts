@@ -185,7 +185,7 @@ describe.each([CHAT, MESSAGES])('A request for a response at a $upstream upstrea
     [{ include: 1 }, 'include', 'invalid_type'],
     [{ reasoning: { effort: 1 } }, 'reasoning.effort', 'invalid_type'],
     [{ stream_options: 1 }, 'stream_options', 'invalid_type'],
-  ])('is told of %j what is wrong with %s', (fields, path, code) => {
+  ])('is refused where it has %j, by the path %s', (fields, path, code) => {
     const { kind, details } = thrownBy(() => translate(fields))
     expect([kind, details]).toEqual(['invalid_request', { code, param: path }])
   })

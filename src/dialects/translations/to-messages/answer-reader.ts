@@ -3,10 +3,9 @@ import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { TranslationTarget } from '../../translator.js'
 import { HeldText } from '../held-text.js'
 import { isAbsent, type Members, recordOr } from '../members.js'
-import type { AnswerEnd } from '../stop-reasons.js'
+import { type AnswerEnd, endOfMessage, explanationOf } from '../stop-reasons.js'
 import { customInput } from '../tool-forms.js'
 import { figuresOfMessages, type TokenFigures } from '../usage.js'
-import { endOf, explanationOf } from './answer-end.js'
 import type { Block } from './blocks.js'
 import { ThoughtsBeforeCalls } from './remembered-thoughts.js'
 import { isThinkingType, thinkingBlock } from './thinking-blocks.js'
@@ -95,11 +94,6 @@ export class MessageReader {
     return this.totals === undefined ? undefined : figuresOfMessages(this.totals)
   }
 
-  /** Whether the input of a call has not ended. */
-  get isCallOpen(): boolean {
-    return this.open?.kind === 'call'
-  }
-
   event(data: Members): string {
     switch (data['type']) {
       case 'content_block_delta':
@@ -117,10 +111,12 @@ export class MessageReader {
     }
   }
 
-  /** Called once, when the upstream's stream was complete. Throws `upstream_failed` for an answer without an end. */
+  /** Called once, when the upstream's stream was complete. Throws `upstream_failed` for an answer without an end, or a call without one. */
   end(): EndOfAnswer {
-    const end = endOf(this.stopReason, this.terms.unknownWords)
+    const end = endOfMessage(this.stopReason, this.terms.unknownWords)
     if (!this.isBegun) throw malformedResponse('The upstream ended an answer that it had not begun.')
+    // A client would run it with arguments that are not whole. The other ends say themselves that something is missing.
+    if (end === 'ended' || end === 'called') this.checkNoCallOpen()
     const explanation = end === 'refused' ? explanationOf(this.stopDetails) : undefined
     return { frames: this.closed(), end, explanation, usage: this.usage }
   }
@@ -149,6 +145,7 @@ export class MessageReader {
 
   private blockBegun({ index, content_block: start }: Members): string {
     if (!this.isBegun || !isRecord(start)) throw malformedResponse('The upstream began a block without its message.')
+    this.checkNoCallOpen()
     const before = this.closed()
     const { type } = start
     if (isThinkingType(type)) return before + this.thoughtBegun(index, start)
@@ -156,6 +153,11 @@ export class MessageReader {
     this.open = { index, kind: type === 'text' ? 'text' : 'other' }
     // Some upstreams put the beginning of a text where it is empty by the book.
     return type === 'text' ? before + this.sink.textBegun() + this.text(start['text']) : before
+  }
+
+  /** Of a call alone: the beginning of a text is a text too, the beginning of arguments is not what the model asked for. */
+  private checkNoCallOpen(): void {
+    if (this.open?.kind === 'call') throw malformedResponse('The upstream did not end a call of a tool.')
   }
 
   private thoughtBegun(index: unknown, start: Members): string {
@@ -183,13 +185,15 @@ export class MessageReader {
     }
     switch (delta['type']) {
       case 'text_delta':
-        return open.kind === 'text' ? this.text(delta['text']) : ''
+        return open.kind === 'text' ? this.text(delta['text']) : misplaced()
       case 'input_json_delta':
-        return open.kind === 'call' ? this.piece(open, delta['partial_json']) : ''
+        // Of a tool that the upstream runs itself: its block means nothing to the caller.
+        if (open.kind === 'other') return ''
+        return open.kind === 'call' ? this.piece(open, delta['partial_json']) : misplaced()
       case 'thinking_delta':
-        return open.kind === 'thought' ? this.thinking(delta['thinking']) : ''
+        return open.kind === 'thought' ? this.thinking(delta['thinking']) : misplaced()
       case 'signature_delta':
-        return open.kind === 'thought' ? this.signed(open, delta['signature']) : ''
+        return open.kind === 'thought' ? this.signed(open, delta['signature']) : misplaced()
       default:
         return ''
     }
@@ -238,6 +242,8 @@ export class MessageReader {
   private thoughtEnded({ start, signature }: OpenThought): string {
     const block = thinkingBlock({ ...start, thinking: this.held.take(), signature })
     if (block === undefined) return ''
+    // What only the upstream reads of it: kept until a call comes.
+    for (const hidden of [block['signature'], block['data']]) if (typeof hidden === 'string') this.held.count(hidden)
     this.remembered.add(block)
     return this.sink.thought(block)
   }
@@ -254,6 +260,11 @@ export class MessageReader {
     if (typeof type === 'string' && !SILENT_EVENTS.has(type)) this.terms.unknownWords?.note('event', type)
     return ''
   }
+}
+
+/** An answer that lost a piece would look whole. */
+function misplaced(): never {
+  throw malformedResponse('The upstream went on with a block of another kind.')
 }
 
 const SILENT_EVENTS: ReadonlySet<string> = new Set(['message_stop', 'error'])
