@@ -296,6 +296,33 @@ describe('A stream of chat chunks', () => {
     }
   })
 
+  it('has each of several calls that the upstream gives the same index, also where one takes no arguments', () => {
+    const empty = { index: 0, id: 'c0', function: { name: 'tool0', arguments: '' } }
+    const events = play(
+      calls(empty),
+      calls(piece(0, '{"b":', head(1))),
+      calls(piece(0, '2}')),
+      delta({ content: 'Bye' }),
+      delta({}, 'tool_calls'),
+    )
+    expect(outline(events)).toEqual([
+      '0+tool_use',
+      '0-',
+      '1+tool_use',
+      '1:{"b":',
+      '1:2}',
+      '1-',
+      '2+text',
+      '2:Bye',
+      '2-',
+    ])
+    expect(events.flatMap(({ content_block: block }) => block ?? [])).toMatchObject([
+      { id: 'c0', name: 'tool0' },
+      { id: 'c1', name: 'tool1' },
+      { type: 'text' },
+    ])
+  })
+
   it('joins pieces by their index where the upstream makes up an id for each', () => {
     const events = play(
       calls(piece(0, '{"a":', head(0))),

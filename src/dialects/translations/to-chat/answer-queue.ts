@@ -84,6 +84,7 @@ export class AnswerQueue<Kind extends string> {
     const place = piece.index ?? this.placeOf(piece.id)
     const known = this.calls.get(place)
     if (known?.isFollowedBy(piece) === false) return known
+    known?.end()
     const call = new ArrivingCall(place)
     this.calls.set(place, call)
     const behind = this.waiting.findIndex((other) => isCall(other) && other.index > place)

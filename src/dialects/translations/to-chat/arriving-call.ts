@@ -33,6 +33,7 @@ export class ArrivingCall {
   id: string | undefined
   name: string | undefined
   private readonly jsonEnd = new JsonEnd()
+  private isEnded = false
   private held = ''
 
   constructor(readonly index: number) {}
@@ -43,17 +44,24 @@ export class ArrivingCall {
 
   /** Nothing more of it will come, which of the input of a custom tool is never known. */
   get isComplete(): boolean {
-    return !this.isCustom && this.jsonEnd.isReached
+    return this.isEnded || (!this.isCustom && this.jsonEnd.isReached)
+  }
+
+  /** Says that it is complete, whatever its input looks like. */
+  end(): void {
+    this.isEnded = true
   }
 
   /**
    * Some upstreams give all calls of a turn the same index, each of them whole and with a name. Their ids tell them apart, and where one
-   * has none, another name or more input: others say the name again with every piece, also with empty ones behind the input.
+   * has none, another name or more input: others say the name again with every piece, also with empty ones behind the input. Before a
+   * call is complete the name must differ, too, as there are upstreams that make up an id for every piece.
    */
   isFollowedBy({ id, name, text }: CallPiece): boolean {
-    if (!this.isComplete || name === undefined) return false
-    if (id !== undefined && this.id !== undefined) return id !== this.id
-    return this.name !== undefined && (name !== this.name || text.trim() !== '')
+    if (name === undefined) return false
+    const isOtherName = this.name !== undefined && name !== this.name
+    if (id !== undefined && this.id !== undefined) return id !== this.id && (this.isComplete || isOtherName)
+    return this.isComplete && this.name !== undefined && (isOtherName || text.trim() !== '')
   }
 
   /** Once they are known, its id and name stay, whatever further pieces say. */
