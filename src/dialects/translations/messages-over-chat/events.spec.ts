@@ -549,6 +549,27 @@ describe('A stream of chat chunks', () => {
     expect(thrownBy(() => events.event(calls(piece(1, 'x')))).kind).toBe('upstream_failed')
   })
 
+  it('lets a call of any length through behind calls without arguments, which get none from then on', () => {
+    const input = JSON.stringify({ text: 'x'.repeat(300 * 1024) })
+    const chunks = [
+      calls(piece(0, '', head(0))),
+      calls(piece(1, ' ', head(1))),
+      ...(input.match(/.{1,50000}/g) ?? []).map((part) => calls(piece(2, part, head(2)))),
+    ]
+    const whole = play(...chunks, delta({}, 'tool_calls'))
+    expect(outline(whole).filter((each) => !/^[12]:/.test(each))).toEqual([
+      '0+tool_use',
+      '0-',
+      '1+tool_use',
+      '1-',
+      '2+tool_use',
+      '2-',
+    ])
+    const inputs = outline(whole).filter((each) => each.startsWith('2:'))
+    expect(inputs.map((each) => each.slice(2)).join('')).toBe(input)
+    expect(thrownBy(() => play(...chunks, calls(piece(0, '{}')))).kind).toBe('upstream_failed')
+  })
+
   it('lets a call of any length through whose turn it is', () => {
     const input = JSON.stringify({ text: 'x'.repeat(1024 * 1024) })
     expect(outline(play(calls(piece(0, '{}', head(0))), calls(piece(1, input, head(1))), FINISH))[4]).toBe(`1:${input}`)

@@ -101,7 +101,12 @@ export class AnswerQueue<Kind extends string> {
 
   private held(text: string): string {
     this.heldBytes += Buffer.byteLength(text)
-    const frames = this.advance()
+    let frames = this.advance()
+    // Arguments may come late, between those of other calls; when so much has come behind it, a call takes none.
+    while (this.heldBytes > MAXIMUM_HELD_BYTES && this.open?.isWithoutInput === true) {
+      this.open.end()
+      frames += this.advance()
+    }
     if (this.heldBytes > MAXIMUM_HELD_BYTES) {
       throw malformedResponse('The upstream mixed calls of tools in too large pieces.')
     }

@@ -33,6 +33,7 @@ export class ArrivingCall {
   id: string | undefined
   name: string | undefined
   private readonly jsonEnd = new JsonEnd()
+  private hasInput = false
   private isEnded = false
   private held = ''
 
@@ -45,6 +46,11 @@ export class ArrivingCall {
   /** Nothing more of it will come, which of the input of a custom tool is never known. */
   get isComplete(): boolean {
     return this.isEnded || (!this.isCustom && this.jsonEnd.isReached)
+  }
+
+  /** It takes no arguments, or they have not begun: upstreams do not tell. */
+  get isWithoutInput(): boolean {
+    return !this.hasInput && !this.isComplete
   }
 
   /** Says that it is complete, whatever its input looks like. */
@@ -69,6 +75,7 @@ export class ArrivingCall {
     this.isCustom ||= isCustom
     this.id ??= id
     this.name ??= name
+    this.hasInput ||= text.trim() !== ''
     this.jsonEnd.add(text)
   }
 
