@@ -33,6 +33,8 @@ const piece = (index: number, input: string, head: { id?: string; name?: string 
 })
 const calls = (...pieces: Members[]): Members => delta({ tool_calls: pieces })
 const head = (index: number): { id: string; name: string } => ({ id: `c${index}`, name: `tool${index}` })
+/** What is counted of a call with such a head. */
+const CALL_BYTES = 256 + 'c0tool0'.length
 const FINISH = delta({}, 'stop')
 const USAGE = {
   prompt_tokens: 100,
@@ -372,14 +374,14 @@ describe('A stream of chat chunks', () => {
     expect(JSON.parse(expected ?? '{}')).toEqual(use?.input)
   })
 
-  it('holds 256 KiB at most of an input that is no object, of which the request is told', () => {
+  it('holds 256 KiB at most of an input that is no object, and counts them', () => {
     let held = 0
     const events = run({ add: (bytes) => void (held += bytes) }).translation.events()
     const half = 'x'.repeat(128 * 1024)
     // Each has its own limit, and a call may have a longer input that is an object.
     events.event(calls(piece(0, `{"a":"${half}`, head(0))))
     events.event(calls(piece(0, `${half}${half}"}`)))
-    expect(held).toBe(0)
+    expect(held).toBe(CALL_BYTES)
     events.event(calls(piece(1, '[', head(1))))
     const before = held
     events.event(calls(piece(1, half)))
@@ -434,7 +436,7 @@ describe('A stream of chat chunks', () => {
     expect(events.at(-2)).toMatchObject({ type: 'message_delta', delta: { stop_reason: expected } })
   })
 
-  it('holds 256 KiB at most of a refusal, of which the request is told', () => {
+  it('holds 256 KiB at most of a refusal, and counts them', () => {
     let held = 0
     const events = run({ add: (bytes) => void (held += bytes) }).translation.events()
     events.event(delta({ refusal: 'x'.repeat(256 * 1024) }))
@@ -539,14 +541,36 @@ describe('A stream of chat chunks', () => {
     expect(thrownBy(() => play(...chunks)).kind).toBe('upstream_failed')
   })
 
-  it('holds 256 KiB at most, of which the request is told', () => {
+  it('counts 256 KiB at most of what it holds', () => {
     const held: number[] = []
     const events = run({ add: (bytes) => held.push(bytes) }).translation.events()
     events.event(calls(piece(0, '{', head(0))))
-    events.event(calls(piece(1, 'x'.repeat(200 * 1024), head(1))))
+    events.event(calls(piece(1, 'x'.repeat(200 * 1024 - 3 * CALL_BYTES), head(1))))
     events.event(calls(piece(2, 'é'.repeat(28 * 1024), head(2))))
     expect(held.reduce((sum, bytes) => sum + bytes, 0)).toBe(256 * 1024)
     expect(thrownBy(() => events.event(calls(piece(1, 'x')))).kind).toBe('upstream_failed')
+  })
+
+  it('counts the ids and names of calls, written or not, within the same bound', () => {
+    const quarter = 64 * 1024
+    for (const function_ of [{}, { name: 'tool', arguments: '{}' }]) {
+      let held = 0
+      const events = run({ add: (bytes) => void (held += bytes) }).translation.events()
+      const begin = (index: number): string =>
+        events.event(calls({ index, id: `c${index}`.padEnd(quarter, 'x'), function: function_ }))
+      for (const index of [0, 1, 2]) begin(index)
+      expect(held).toBeGreaterThanOrEqual(3 * quarter)
+      expect(thrownBy(() => begin(3)).kind).toBe('upstream_failed')
+    }
+  })
+
+  it("takes more than a thousand calls for the upstream's failure", () => {
+    const events = run().translation.events()
+    for (let index = 0; index < 500; index++) events.event(calls(piece(index, '{}', head(index))))
+    const go = (): void => {
+      for (let index = 500; index < 1024; index++) events.event(calls(piece(index, '{}', head(index))))
+    }
+    expect(thrownBy(go).kind).toBe('upstream_failed')
   })
 
   it('lets a call of any length through behind calls without arguments, which get none from then on', () => {

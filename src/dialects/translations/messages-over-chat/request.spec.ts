@@ -186,7 +186,7 @@ describe('A field of a messages request', () => {
   ]
 
   it.each(approximations)(
-    '%s is told to the caller as approximated, and refused to a strict one',
+    '%s is shown to the caller as approximated, and refused to a strict one',
     (path, fields, expected) => {
       const { sent, approximated } = translate(fields)
       if (path === 'metadata.user_id') expect(sent['safety_identifier']).toMatch(/^[0-9a-f]{64}$/)
@@ -228,7 +228,7 @@ describe('A field of a messages request', () => {
     ['system[0].something_new', { system: [text('Hi', { something_new: 1 })] }],
   ]
 
-  it.each(drops)('%s is told to the caller as dropped, and refused to a strict one', (path, fields) => {
+  it.each(drops)('%s is shown to the caller as dropped, and refused to a strict one', (path, fields) => {
     expect(translate(fields).dropped).toBe(path)
     expect(refusal(fields, {}, true).details).toEqual({ param: path, code: 'unsupported_value' })
   })

@@ -23,7 +23,7 @@ export class ChatToResponseEvents implements EventTranslation {
   constructor(context: ResponseContext) {
     this.writer = new ResponseEventWriter(context.envelope, context.target.memory)
     this.unknownWords = context.target.unknownWords
-    // The writer counts what it keeps, which is all that was held.
+    // The writer counts what it keeps, which are all texts that were held.
     this.queue = new AnswerQueue(new ItemSink(this.writer, context), undefined)
   }
 

@@ -5,6 +5,9 @@ const BACKSLASH = 0x5c
 const OPENING = new Set([0x7b, 0x5b])
 const CLOSING = new Set([0x7d, 0x5d])
 
+/** Of a call itself, about. */
+const CALL_BYTES = 256
+
 /** Whether the text of a JSON object, which comes in pieces, has ended. */
 class JsonEnd {
   isReached = false
@@ -36,6 +39,8 @@ export class ArrivingCall {
   private hasInput = false
   private isEnded = false
   private held = ''
+  /** Of what stays of it, as long as they are not counted. */
+  private newBytes = CALL_BYTES
 
   constructor(readonly index: number) {}
 
@@ -73,20 +78,28 @@ export class ArrivingCall {
   /** Once they are known, its id and name stay, whatever further pieces say. */
   add({ isCustom, id, name, text }: CallPiece): void {
     this.isCustom ||= isCustom
-    this.id ??= id
-    this.name ??= name
+    this.id ??= this.kept(id)
+    this.name ??= this.kept(name)
     this.hasInput ||= text.trim() !== ''
     this.jsonEnd.add(text)
   }
 
-  /** Keeps a piece until it can be written. */
-  hold(text: string): void {
+  /** Keeps a piece until it can be written; returns how many bytes more the call takes. */
+  hold(text: string): number {
+    const bytes = this.newBytes + Buffer.byteLength(text)
+    this.newBytes = 0
     this.held += text
+    return bytes
   }
 
   takeHeld(): string {
     const { held } = this
     this.held = ''
     return held
+  }
+
+  private kept(word: string | undefined): string | undefined {
+    if (word !== undefined) this.newBytes += Buffer.byteLength(word)
+    return word
   }
 }
