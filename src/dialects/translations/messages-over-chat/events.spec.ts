@@ -428,7 +428,9 @@ describe('A stream of chat chunks', () => {
     ['length', [delta({ content: 'Hi' })], 'max_tokens'],
     ['tool_calls', [calls(piece(0, '{}', head(0)))], 'tool_use'],
     ['stop', [calls(piece(0, '{}', head(0)))], 'tool_use'],
-    ['function_call', [], 'tool_use'],
+    ['function_call', [delta({ function_call: { name: 'look' } })], 'tool_use'],
+    ['function_call', [], 'end_turn'],
+    ['tool_calls', [delta({ content: 'Hm.', tool_calls: '', function_call: null })], 'end_turn'],
     ['content_filter', [delta({ content: 'Hi' })], 'refusal'],
     ['a_new_word', [], 'end_turn'],
   ])('that finished with %s stops for its reason', (finishReason, chunks, expected) => {
@@ -525,6 +527,10 @@ describe('A stream of chat chunks', () => {
     ['choices that are no list', chunkOf([], { choices: 'x' })],
     ['a choice that is no object', chunkOf([], { choices: [1] })],
     ['content that is no text', delta({ content: 1 })],
+    ['a refusal that is no text', delta({ refusal: ['No.'] })],
+    ['calls that are no list', delta({ tool_calls: { 0: piece(0, '{}', head(0)) } })],
+    ['calls that are a text', delta({ tool_calls: 'look()' })],
+    ['an older call that is no object', delta({ function_call: 'look' })],
     ['a call that is no object', delta({ tool_calls: ['x'] })],
     ['a piece of an input that is no text', calls({ index: 0, function: { arguments: [] } })],
   ])("with %s is the upstream's failure", (_name, chunk) => {
