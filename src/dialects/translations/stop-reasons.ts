@@ -21,7 +21,7 @@ interface ChatAnswer {
   readonly hasRefusal: boolean
 }
 
-/** Some upstreams say stop where they call tools, or refuse. */
+/** Some upstreams say stop where they call tools, or refuse, or say that they call tools, and call none. */
 export function endOfChat(
   finishReason: string,
   { hasCalls, hasRefusal }: ChatAnswer,
@@ -30,7 +30,8 @@ export function endOfChat(
   const end = CHAT_ENDS.get(finishReason)
   if (end === undefined) unknownWords?.note('finish reason', finishReason)
   if (end === 'refused' || hasRefusal) return 'refused'
-  return (end === undefined || end === 'ended') && hasCalls ? 'called' : (end ?? 'ended')
+  if (end === 'truncated') return end
+  return hasCalls ? 'called' : 'ended'
 }
 
 /** Whether the reason alone says that a chat upstream has refused. */

@@ -2,11 +2,11 @@ import { jsonTextOf, type JsonTexts } from '../../../core/json-text.js'
 import { tokensOf } from '../../../core/token-counter.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { UnknownWords } from '../../translator.js'
-import { isAbsent, type Members } from '../members.js'
+import type { Members } from '../members.js'
 import { madeSignature } from '../seals.js'
 import { type AnswerEnd, endOfChat, MESSAGES_STOP } from '../stop-reasons.js'
 import { inputOfArguments } from '../tool-forms.js'
-import { type CallPiece, callsIn, contentIn, messageIn, thoughtsIn, usageIn } from '../to-chat/answers.js'
+import { type CallPiece, callsIn, contentIn, messageIn, refusalIn, thoughtsIn, usageIn } from '../to-chat/answers.js'
 import { messagesUsage, type TokenFigures } from '../usage.js'
 import type { ToolNames } from './request-draft.js'
 
@@ -25,7 +25,7 @@ export interface MessageContext {
 export function messageTextOf(answer: Members, texts: JsonTexts, context: MessageContext): string {
   const { message, finishReason } = messageIn(answer)
   const calls = callsIn(message, texts.at('choices', 0, 'message')).map((call, index) => callOf(call, index, context))
-  const refusal = textIn(message, 'refusal')
+  const refusal = refusalIn(message)
   const end = endOfChat(finishReason, { hasCalls: calls.length > 0, hasRefusal: refusal !== '' }, context.unknownWords)
   const thoughts = thoughtsIn(message)
   const text = contentIn(message)
@@ -97,14 +97,6 @@ export const toolUseBlock = (
   input,
   caller: { type: 'direct' },
 })
-
-/** '' for a member that is absent or null. */
-export function textIn(members: Members, name: string): string {
-  const value = members[name]
-  if (isAbsent(value)) return ''
-  if (typeof value !== 'string') throw malformedResponse(`The upstream answered with a '${name}' that is no text.`)
-  return value
-}
 
 interface FunctionCall {
   readonly id: string

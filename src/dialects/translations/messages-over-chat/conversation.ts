@@ -186,20 +186,22 @@ class ChatConversation {
 
 const pathOf = (entry: Entry | undefined): string => `messages[${entry?.index ?? 0}]`
 
+const isMarked = (part: ChatPart): boolean => 'prompt_cache_breakpoint' in part
+
 /** What an assistant said, thought and called in one turn. */
 class AssistantTurn {
   readonly calls: { readonly id: string; readonly path: string; readonly call: object }[] = []
   private readonly callIds = new Set<string>()
-  private text = ''
+  /** In one text up to each mark. */
+  private readonly texts: ChatPart[] = []
   private thoughts = ''
-  private mark: unknown
 
   constructor(private readonly draft: ChatRequestDraft) {}
 
   add(entry: Entry): void {
     const { content } = entry.message
     const path = `${pathOf(entry)}.content`
-    if (typeof content === 'string') this.text += content
+    if (typeof content === 'string') this.say(textPart(content))
     else {
       listAt(content, path).forEach((value, index) => {
         this.addBlock(objectAt(value, `${path}[${index}]`), entry.index, index)
@@ -209,17 +211,29 @@ class AssistantTurn {
 
   /** undefined = nothing is left of it. */
   message(isCurrentTurn: boolean): ChatMessage | undefined {
-    const { text, calls, thoughts } = this
+    const { calls, thoughts } = this
     const field = isCurrentTurn && thoughts !== '' ? this.draft.facts.reasoningField : undefined
-    if (text === '' && calls.length === 0 && field === undefined) return undefined
-    const said = text === '' && calls.length > 0 ? null : text
-    const isMarked = text !== '' && this.mark !== undefined
+    if (this.texts.length === 0 && calls.length === 0 && field === undefined) return undefined
     return {
       role: 'assistant',
-      content: isMarked ? [{ type: 'text', text, prompt_cache_breakpoint: this.mark }] : said,
+      content: this.content(),
       ...(field === undefined ? {} : { [field]: thoughts }),
       ...(calls.length === 0 ? {} : { tool_calls: calls.map(({ call }) => call) }),
     }
+  }
+
+  /** A string where nothing is marked: there are upstreams that take nothing else. */
+  private content(): unknown {
+    const [only] = this.texts
+    if (only === undefined) return this.calls.length > 0 ? null : ''
+    return this.texts.length === 1 && !isMarked(only) ? only.text : this.texts
+  }
+
+  private say(part: ChatPart): void {
+    if (part.text === '') return
+    const last = this.texts.at(-1)
+    if (last === undefined || isMarked(last)) this.texts.push(part)
+    else this.texts.splice(-1, 1, { ...part, text: `${last.text}${part.text}` })
   }
 
   private addBlock(block: Members, messageIndex: number, blockIndex: number): void {
@@ -244,11 +258,7 @@ class AssistantTurn {
   }
 
   private addText(block: Members, path: string): void {
-    const [part] = partsOf(block, path, this.draft, ['text'])
-    if (part === undefined) return
-    const { text, prompt_cache_breakpoint: mark } = part
-    this.text += text ?? ''
-    this.mark = mark ?? this.mark
+    for (const part of partsOf(block, path, this.draft, ['text'])) this.say(part)
   }
 
   private addCall(block: Members, path: string, messageIndex: number, blockIndex: number): void {

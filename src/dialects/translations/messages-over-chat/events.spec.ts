@@ -33,6 +33,8 @@ const piece = (index: number, input: string, head: { id?: string; name?: string 
 })
 const calls = (...pieces: Members[]): Members => delta({ tool_calls: pieces })
 const head = (index: number): { id: string; name: string } => ({ id: `c${index}`, name: `tool${index}` })
+/** What is counted of a call with such a head. */
+const CALL_BYTES = 256 + 'c0tool0'.length
 const FINISH = delta({}, 'stop')
 const USAGE = {
   prompt_tokens: 100,
@@ -296,6 +298,33 @@ describe('A stream of chat chunks', () => {
     }
   })
 
+  it('has each of several calls that the upstream gives the same index, also where one takes no arguments', () => {
+    const empty = { index: 0, id: 'c0', function: { name: 'tool0', arguments: '' } }
+    const events = play(
+      calls(empty),
+      calls(piece(0, '{"b":', head(1))),
+      calls(piece(0, '2}')),
+      delta({ content: 'Bye' }),
+      delta({}, 'tool_calls'),
+    )
+    expect(outline(events)).toEqual([
+      '0+tool_use',
+      '0-',
+      '1+tool_use',
+      '1:{"b":',
+      '1:2}',
+      '1-',
+      '2+text',
+      '2:Bye',
+      '2-',
+    ])
+    expect(events.flatMap(({ content_block: block }) => block ?? [])).toMatchObject([
+      { id: 'c0', name: 'tool0' },
+      { id: 'c1', name: 'tool1' },
+      { type: 'text' },
+    ])
+  })
+
   it('joins pieces by their index where the upstream makes up an id for each', () => {
     const events = play(
       calls(piece(0, '{"a":', head(0))),
@@ -345,14 +374,14 @@ describe('A stream of chat chunks', () => {
     expect(JSON.parse(expected ?? '{}')).toEqual(use?.input)
   })
 
-  it('holds 256 KiB at most of an input that is no object, of which the request is told', () => {
+  it('holds 256 KiB at most of an input that is no object, and counts them', () => {
     let held = 0
     const events = run({ add: (bytes) => void (held += bytes) }).translation.events()
     const half = 'x'.repeat(128 * 1024)
     // Each has its own limit, and a call may have a longer input that is an object.
     events.event(calls(piece(0, `{"a":"${half}`, head(0))))
     events.event(calls(piece(0, `${half}${half}"}`)))
-    expect(held).toBe(0)
+    expect(held).toBe(CALL_BYTES)
     events.event(calls(piece(1, '[', head(1))))
     const before = held
     events.event(calls(piece(1, half)))
@@ -399,7 +428,9 @@ describe('A stream of chat chunks', () => {
     ['length', [delta({ content: 'Hi' })], 'max_tokens'],
     ['tool_calls', [calls(piece(0, '{}', head(0)))], 'tool_use'],
     ['stop', [calls(piece(0, '{}', head(0)))], 'tool_use'],
-    ['function_call', [], 'tool_use'],
+    ['function_call', [delta({ function_call: { name: 'look' } })], 'tool_use'],
+    ['function_call', [], 'end_turn'],
+    ['tool_calls', [delta({ content: 'Hm.', tool_calls: '', function_call: null })], 'end_turn'],
     ['content_filter', [delta({ content: 'Hi' })], 'refusal'],
     ['a_new_word', [], 'end_turn'],
   ])('that finished with %s stops for its reason', (finishReason, chunks, expected) => {
@@ -407,7 +438,7 @@ describe('A stream of chat chunks', () => {
     expect(events.at(-2)).toMatchObject({ type: 'message_delta', delta: { stop_reason: expected } })
   })
 
-  it('holds 256 KiB at most of a refusal, of which the request is told', () => {
+  it('holds 256 KiB at most of a refusal, and counts them', () => {
     let held = 0
     const events = run({ add: (bytes) => void (held += bytes) }).translation.events()
     events.event(delta({ refusal: 'x'.repeat(256 * 1024) }))
@@ -496,6 +527,10 @@ describe('A stream of chat chunks', () => {
     ['choices that are no list', chunkOf([], { choices: 'x' })],
     ['a choice that is no object', chunkOf([], { choices: [1] })],
     ['content that is no text', delta({ content: 1 })],
+    ['a refusal that is no text', delta({ refusal: ['No.'] })],
+    ['calls that are no list', delta({ tool_calls: { 0: piece(0, '{}', head(0)) } })],
+    ['calls that are a text', delta({ tool_calls: 'look()' })],
+    ['an older call that is no object', delta({ function_call: 'look' })],
     ['a call that is no object', delta({ tool_calls: ['x'] })],
     ['a piece of an input that is no text', calls({ index: 0, function: { arguments: [] } })],
   ])("with %s is the upstream's failure", (_name, chunk) => {
@@ -512,14 +547,57 @@ describe('A stream of chat chunks', () => {
     expect(thrownBy(() => play(...chunks)).kind).toBe('upstream_failed')
   })
 
-  it('holds 256 KiB at most, of which the request is told', () => {
+  it('counts 256 KiB at most of what it holds', () => {
     const held: number[] = []
     const events = run({ add: (bytes) => held.push(bytes) }).translation.events()
     events.event(calls(piece(0, '{', head(0))))
-    events.event(calls(piece(1, 'x'.repeat(200 * 1024), head(1))))
+    events.event(calls(piece(1, 'x'.repeat(200 * 1024 - 3 * CALL_BYTES), head(1))))
     events.event(calls(piece(2, 'é'.repeat(28 * 1024), head(2))))
     expect(held.reduce((sum, bytes) => sum + bytes, 0)).toBe(256 * 1024)
     expect(thrownBy(() => events.event(calls(piece(1, 'x')))).kind).toBe('upstream_failed')
+  })
+
+  it('counts the ids and names of calls, written or not, within the same bound', () => {
+    const quarter = 64 * 1024
+    for (const function_ of [{}, { name: 'tool', arguments: '{}' }]) {
+      let held = 0
+      const events = run({ add: (bytes) => void (held += bytes) }).translation.events()
+      const begin = (index: number): string =>
+        events.event(calls({ index, id: `c${index}`.padEnd(quarter, 'x'), function: function_ }))
+      for (const index of [0, 1, 2]) begin(index)
+      expect(held).toBeGreaterThanOrEqual(3 * quarter)
+      expect(thrownBy(() => begin(3)).kind).toBe('upstream_failed')
+    }
+  })
+
+  it("takes more than a thousand calls for the upstream's failure", () => {
+    const events = run().translation.events()
+    for (let index = 0; index < 500; index++) events.event(calls(piece(index, '{}', head(index))))
+    const go = (): void => {
+      for (let index = 500; index < 1024; index++) events.event(calls(piece(index, '{}', head(index))))
+    }
+    expect(thrownBy(go).kind).toBe('upstream_failed')
+  })
+
+  it('lets a call of any length through behind calls without arguments, which get none from then on', () => {
+    const input = JSON.stringify({ text: 'x'.repeat(300 * 1024) })
+    const chunks = [
+      calls(piece(0, '', head(0))),
+      calls(piece(1, ' ', head(1))),
+      ...(input.match(/.{1,50000}/g) ?? []).map((part) => calls(piece(2, part, head(2)))),
+    ]
+    const whole = play(...chunks, delta({}, 'tool_calls'))
+    expect(outline(whole).filter((each) => !/^[12]:/.test(each))).toEqual([
+      '0+tool_use',
+      '0-',
+      '1+tool_use',
+      '1-',
+      '2+tool_use',
+      '2-',
+    ])
+    const inputs = outline(whole).filter((each) => each.startsWith('2:'))
+    expect(inputs.map((each) => each.slice(2)).join('')).toBe(input)
+    expect(thrownBy(() => play(...chunks, calls(piece(0, '{}')))).kind).toBe('upstream_failed')
   })
 
   it('lets a call of any length through whose turn it is', () => {

@@ -11,11 +11,12 @@ import {
   choiceIn,
   contentIn,
   finishReasonIn,
+  refusalIn,
   thoughtsIn,
   usageIn,
 } from '../to-chat/answers.js'
 import { messagesUsage, type TokenFigures } from '../usage.js'
-import { type MessageContext, emptyMessage, estimated, stopOf, textIn } from './answer.js'
+import { type MessageContext, emptyMessage, estimated, stopOf } from './answer.js'
 import { BlockWriter, type TextKind } from './block-writer.js'
 
 /** Of a refusal, which stands in the last events. */
@@ -88,7 +89,7 @@ export class MessageEvents implements EventTranslation {
     if (thoughts !== '') frames += this.text('thinking', thoughts)
     const text = contentIn(delta)
     if (text !== '') frames += this.text('text', text)
-    const refusal = textIn(delta, 'refusal')
+    const refusal = refusalIn(delta)
     if (refusal !== '') this.refuse(refusal)
     for (const call of callsIn(delta)) frames += this.call(call)
     return frames

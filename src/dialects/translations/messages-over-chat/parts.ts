@@ -58,9 +58,15 @@ export function partsOf(
   draft.checkMembers(block, path, PART_MEMBERS[type])
   const parts = PARTS[type](block, path, draft)
   for (const part of parts) draft.from(path, part)
-  const last = parts.at(-1)
-  if (last !== undefined) Object.assign(last, breakpoint(block, path, draft))
+  markLast(parts, block, path, draft)
   return parts
+}
+
+/** Ends a cached prefix at the last part, where the caller's block has it end; a block without parts has no place for that. */
+export function markLast(parts: readonly ChatPart[], block: Members, path: string, draft: ChatRequestDraft): void {
+  const last = parts.at(-1)
+  if (last === undefined) dropBreakpoint(block, path, draft)
+  else Object.assign(last, breakpoint(block, path, draft))
 }
 
 export function refuseBlock(type: string, path: string, draft: ChatRequestDraft): never {
@@ -80,7 +86,7 @@ function isCacheEnd({ cache_control: control }: Members, path: string, draft: Ch
 export const breakpoint = (members: Members, path: string, draft: ChatRequestDraft): object =>
   isCacheEnd(members, path, draft) ? { prompt_cache_breakpoint: { mode: 'explicit' } } : {}
 
-/** For tools and calls: chat has marks in parts alone. */
+/** For what becomes no part: chat has marks in parts alone. */
 export function dropBreakpoint(members: Members, path: string, draft: ChatRequestDraft): void {
   if (isCacheEnd(members, path, draft)) draft.verdicts.drop(`${path}.cache_control`)
 }
@@ -211,7 +217,7 @@ function searchResultParts(block: Members, path: string, draft: ChatRequestDraft
   refuseCitations(block, path, draft)
   draft.verdicts.approximate(path)
   const texts = listAt(block['content'], `${path}.content`).flatMap((part, index) =>
-    partsOf(part, `${path}.content[${index}]`, draft, ['text']).flatMap(({ text }) => text ?? []),
+    joinedTexts(part, `${path}.content[${index}]`, draft),
   )
   const head = [
     `Search result: ${textAt(block['title'], `${path}.title`)}`,
@@ -219,6 +225,13 @@ function searchResultParts(block: Members, path: string, draft: ChatRequestDraft
     '',
   ]
   return [textPart([...head, ...texts].join('\n'))]
+}
+
+/** Of a block that is joined with others to one part, within which no cached prefix can end. */
+function joinedTexts(value: unknown, path: string, draft: ChatRequestDraft): readonly string[] {
+  const parts = partsOf(value, path, draft, ['text'])
+  if (parts.some((part) => 'prompt_cache_breakpoint' in part)) draft.verdicts.drop(`${path}.cache_control`)
+  return parts.flatMap(({ text }) => text ?? [])
 }
 
 /** Citations are a promise: chat answers have none. */

@@ -186,7 +186,7 @@ describe('A field of a messages request', () => {
   ]
 
   it.each(approximations)(
-    '%s is told to the caller as approximated, and refused to a strict one',
+    '%s is shown to the caller as approximated, and refused to a strict one',
     (path, fields, expected) => {
       const { sent, approximated } = translate(fields)
       if (path === 'metadata.user_id') expect(sent['safety_identifier']).toMatch(/^[0-9a-f]{64}$/)
@@ -228,7 +228,7 @@ describe('A field of a messages request', () => {
     ['system[0].something_new', { system: [text('Hi', { something_new: 1 })] }],
   ]
 
-  it.each(drops)('%s is told to the caller as dropped, and refused to a strict one', (path, fields) => {
+  it.each(drops)('%s is shown to the caller as dropped, and refused to a strict one', (path, fields) => {
     expect(translate(fields).dropped).toBe(path)
     expect(refusal(fields, {}, true).details).toEqual({ param: path, code: 'unsupported_value' })
   })
@@ -568,7 +568,45 @@ describe('The conversation', () => {
   it('keeps the mark of what an assistant said before it went on without one', () => {
     const cached = text('Well', { cache_control: EPHEMERAL })
     const messages = [user(text('Hi')), assistant(cached, text(', then')), user(text('Go on'))]
-    expect(messagesOf({ messages }, { promptCacheBreakpoints: true })[1]).toEqual(assistant(text('Well, then', MARK)))
+    const facts = { promptCacheBreakpoints: true }
+    expect(messagesOf({ messages }, facts)[1]).toEqual(assistant(text('Well', MARK), text(', then')))
+    const several = [user(text('Hi')), assistant(text('Oh'), cached, text('A'), text('B')), user(text('Go on'))]
+    expect(messagesOf({ messages: several }, facts)[1]).toEqual(assistant(text('OhWell', MARK), text('AB')))
+    const strict = translate({ messages }, facts, true)
+    expect([strict.approximated, strict.dropped]).toEqual([undefined, undefined])
+    expect(messagesOf({ messages })[1]).toEqual({ role: 'assistant', content: 'Well, then' })
+  })
+
+  const found = { type: 'search_result', title: 'T', source: 'https://a.test' }
+  const lostMarks: readonly [string, Members][] = [
+    ['messages[0].content[1].cache_control', user(text('Hi'), text('', { cache_control: EPHEMERAL }))],
+    [
+      'messages[0].content[0].content[0].cache_control',
+      user({ ...found, content: [text('A', { cache_control: EPHEMERAL }), text('B')] }),
+    ],
+    [
+      'messages[0].content[1].cache_control',
+      user(text('Hi'), {
+        type: 'document',
+        source: { type: 'content', content: '' },
+        cache_control: EPHEMERAL,
+      }),
+    ],
+  ]
+
+  it.each(lostMarks)('drops the mark %s where no part ends there, and says so', (path, message) => {
+    const facts = { promptCacheBreakpoints: true }
+    const { dropped, text: sentText } = translate({ messages: [message] }, facts)
+    expect(dropped).toBe(path)
+    expect(sentText).not.toContain('prompt_cache_breakpoint')
+    expect(translate({ messages: [message] }).dropped).toBeUndefined()
+  })
+
+  it('drops the mark of a result without content, and says so', () => {
+    const messages = [assistant(call('c')), user(result('c', '', { cache_control: EPHEMERAL }))]
+    const { dropped, sent } = translate({ messages }, { promptCacheBreakpoints: true })
+    expect(dropped).toBe('messages[1].content[0].cache_control')
+    expect(sent.messages[1]).toEqual({ role: 'tool', tool_call_id: 'c', content: '' })
   })
 
   it('has no place for marks of tools and calls, and says so where other marks are taken', () => {

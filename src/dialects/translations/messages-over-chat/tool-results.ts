@@ -1,7 +1,7 @@
 import { quoted } from '../../../core/errors.js'
 import { isAbsent, type Members, textAt, wrongShape } from '../members.js'
 import { type ChatMessage, type ChatPart, textPart, toolMessage, toolParts } from '../to-chat/tool-messages.js'
-import { breakpoint, partsOf } from './parts.js'
+import { markLast, partsOf } from './parts.js'
 import { type MemberTable, type ChatRequestDraft } from './request-draft.js'
 
 export const TOOL_RESULT_MEMBERS = {
@@ -67,9 +67,7 @@ export class ToolResults {
   private resultOf(id: string, block: Members, path: string): Result {
     const { texts, attachments } = toolParts(id, this.partsIn(block, path))
     if (block['is_error'] === true) this.markError(texts, path)
-    const mark = breakpoint(block, path, this.draft)
-    const last = texts.at(-1)
-    if (last !== undefined) Object.assign(last, mark)
+    markLast(texts, block, path, this.draft)
     return { message: this.draft.from(path, toolMessage(id, texts)), attachments }
   }
 

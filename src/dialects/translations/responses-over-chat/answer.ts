@@ -8,7 +8,7 @@ import type { OutputPart } from '../responses/output-items.js'
 import type { ReasoningWishes } from '../responses/request-draft.js'
 import { type AnswerEntry, wholeResponse } from '../responses/whole-response.js'
 import { endOfChat } from '../stop-reasons.js'
-import { type CallPiece, callsIn, contentIn, messageIn, thoughtsIn, usageIn } from '../to-chat/answers.js'
+import { type CallPiece, callsIn, contentIn, messageIn, refusalIn, thoughtsIn, usageIn } from '../to-chat/answers.js'
 
 /** What an answer depends on beside itself. */
 export interface ResponseContext {
@@ -41,7 +41,7 @@ export function openedThoughts(sealed: string, seals: Seals): string | undefined
 export function responseOfChat(answer: Members, texts: JsonTexts, context: ResponseContext): string {
   const { message, finishReason } = messageIn(answer)
   const calls = callsIn(message, texts.at('choices', 0, 'message')).map((call, index) => entryOf(call, index, context))
-  const refusal = typeof message['refusal'] === 'string' ? message['refusal'] : ''
+  const refusal = refusalIn(message)
   return wholeResponse(context.envelope, {
     entries: [...reasoningIn(message, context), ...saidIn(message, refusal), ...calls],
     end: endOfChat(

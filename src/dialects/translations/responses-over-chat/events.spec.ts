@@ -413,6 +413,10 @@ describe('The events of a chat upstream as those of a response', () => {
 
   it.each([
     ['a call in no known form', calls(1 as unknown as object)],
+    ['calls that are no list', chunk({ tool_calls: { 0: begun(0, '{}') } })],
+    ['calls that are a text', chunk({ tool_calls: 'weather()' })],
+    ['an older call that is no object', chunk({ function_call: 'weather' })],
+    ['a refusal that is no text', chunk({ refusal: ['No.'] })],
     ['arguments that are no text', calls({ index: 0, function: { name: 'f', arguments: 42 } })],
     ['pieces that wait too long', calls(begun(0, '{'), begun(1, 'a'.repeat(256 * 1024 + 1)))],
     ['more than can be kept', chunk({ content: 'ä'.repeat(4 * 1024 * 1024 + 1) })],

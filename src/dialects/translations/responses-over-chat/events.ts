@@ -6,7 +6,7 @@ import type { Members } from '../members.js'
 import { ResponseEventWriter } from '../responses/event-writer.js'
 import { endOfChat } from '../stop-reasons.js'
 import { AnswerQueue, type AnswerSink } from '../to-chat/answer-queue.js'
-import { callsIn, choiceIn, contentIn, finishReasonIn, thoughtsIn, usageIn } from '../to-chat/answers.js'
+import { callsIn, choiceIn, contentIn, finishReasonIn, refusalIn, thoughtsIn, usageIn } from '../to-chat/answers.js'
 import type { ArrivingCall } from '../to-chat/arriving-call.js'
 import { type ResponseContext, sealedThoughts, tierOf } from './answer.js'
 
@@ -23,7 +23,7 @@ export class ChatToResponseEvents implements EventTranslation {
   constructor(context: ResponseContext) {
     this.writer = new ResponseEventWriter(context.envelope, context.target.memory)
     this.unknownWords = context.target.unknownWords
-    // The writer counts what it keeps, which is all that was held.
+    // The writer counts what it keeps, which are all texts that were held.
     this.queue = new AnswerQueue(new ItemSink(this.writer, context), undefined)
   }
 
@@ -49,12 +49,10 @@ export class ChatToResponseEvents implements EventTranslation {
   }
 
   private delta(delta: Members): string {
-    const { refusal } = delta
+    const refusal = refusalIn(delta)
+    this.hasRefusal ||= refusal !== ''
     let frames = this.queue.said('reasoning', thoughtsIn(delta)) + this.queue.said('text', contentIn(delta))
-    if (typeof refusal === 'string') {
-      this.hasRefusal ||= refusal !== ''
-      frames += this.queue.said('refusal', refusal)
-    }
+    frames += this.queue.said('refusal', refusal)
     for (const call of callsIn(delta)) frames += this.queue.call(call)
     return frames
   }

@@ -1,4 +1,3 @@
-import type { TranslationTarget } from '../../translator.js'
 import {
   type AssistantTurn,
   type CallEntry,
@@ -89,7 +88,7 @@ class ChatMessages {
     if (reasoningField === undefined) return {}
     const text = entries
       .filter((entry) => entry.kind === 'reasoning')
-      .map((entry) => reasoningText(entry, this.draft.target))
+      .map((entry) => reasoningText(entry, this.draft))
       .join('')
     return text === '' ? {} : { [reasoningField]: text }
   }
@@ -165,5 +164,8 @@ const toolCall = ({ isCustom, id, name, text }: CallEntry): object =>
     ? { id, type: 'custom', custom: { name, input: text } }
     : { id, type: 'function', function: { name, arguments: text } }
 
-const reasoningText = ({ sealed, text }: Reasoning, { seals }: TranslationTarget): string =>
-  (sealed === undefined ? undefined : openedThoughts(sealed, seals)) ?? text
+function reasoningText({ path, sealed, text }: Reasoning, { target, verdicts }: ResponsesDraft): string {
+  const opened = sealed === undefined ? undefined : openedThoughts(sealed, target.seals)
+  if (opened === undefined && text === '') verdicts.drop(sealed === undefined ? path : `${path}.encrypted_content`)
+  return opened ?? text
+}

@@ -312,6 +312,25 @@ describe('Its conversation', () => {
     const blocks = [{ ...thought, encrypted_content: sealed('[{"type":"thinking"}]') }, ...input.slice(4)]
     expect(messagesOf(blocks, { facts })).toEqual(expected('summed up').slice(2))
   })
+
+  it.each<[string, object, string]>([
+    ['a seal that does not open', { encrypted_content: 'gAAAA' }, '[1].encrypted_content'],
+    ['a seal of another kind', { encrypted_content: sealed('[{"type":"thinking"}]') }, '[1].encrypted_content'],
+    ['no seal', {}, '[1]'],
+  ])('drops thoughts with %s and no text where the model wants them back, and says so', (_what, more, path) => {
+    const lost = { type: 'reasoning', id: 'rs_1', summary: [], ...more }
+    const facts = { reasoningField: 'reasoning_content' } as const
+    const { sent, verdicts } = translate({ input: [user('Weather?'), lost, CALL, OUTPUT] }, { facts })
+    expect([verdicts.dropped, JSON.stringify(sent)]).toEqual([`input${path}`, expect.not.stringContaining('reasoning')])
+    // Where they would not be sent, nothing is lost.
+    for (const input of [
+      [lost, { role: 'assistant', content: 'a' }, user('Weather?')],
+      [lost, CALL, OUTPUT, user('Weather?')],
+    ]) {
+      expect(translate({ input }, { facts }).verdicts.dropped).toBeUndefined()
+    }
+    expect(translate({ input: [lost, CALL, OUTPUT] }).verdicts.dropped).toBeUndefined()
+  })
 })
 
 describe('Its tools', () => {

@@ -3,7 +3,7 @@ import type { TranslationTarget } from '../../translator.js'
 import type { CallPiece } from './answers.js'
 import { ArrivingCall } from './arriving-call.js'
 
-/** Of one answer, what waits for its turn. */
+/** Of one answer: what waits for its turn, and the ids and names of all calls, by which further pieces find theirs. */
 const MAXIMUM_HELD_BYTES = 256 * 1024
 
 /** Writes an answer in a client's dialect, one thing after the other; each method returns frames. */
@@ -51,7 +51,7 @@ export class AnswerQueue<Kind extends string> {
     const last = this.waiting.at(-1)
     if (last === undefined || isCall(last) || last.kind !== kind) this.waiting.push({ kind, text })
     else last.text += text
-    return this.held(text)
+    return this.held(Buffer.byteLength(text))
   }
 
   /** A piece of a call; id and name come once, perhaps after pieces of the input. */
@@ -60,10 +60,7 @@ export class AnswerQueue<Kind extends string> {
     const call = this.callOf(piece)
     call.add(piece)
     if (call.state === 'open') return this.sink.input(text) + this.advance()
-    if (call.state === 'waiting') {
-      call.hold(text)
-      return this.held(text)
-    }
+    if (call.state === 'waiting') return this.held(call.hold(text))
     if (text.trim() === '') return ''
     throw malformedResponse('The upstream went on with a call that was complete.')
   }
@@ -84,6 +81,7 @@ export class AnswerQueue<Kind extends string> {
     const place = piece.index ?? this.placeOf(piece.id)
     const known = this.calls.get(place)
     if (known?.isFollowedBy(piece) === false) return known
+    known?.end()
     const call = new ArrivingCall(place)
     this.calls.set(place, call)
     const behind = this.waiting.findIndex((other) => isCall(other) && other.index > place)
@@ -98,11 +96,16 @@ export class AnswerQueue<Kind extends string> {
     return id === undefined ? Math.max(0, this.calls.size - 1) : this.calls.size
   }
 
-  private held(text: string): string {
-    this.heldBytes += Buffer.byteLength(text)
-    const frames = this.advance()
+  private held(bytes: number): string {
+    this.heldBytes += bytes
+    let frames = this.advance()
+    // Arguments may come late, between those of other calls; when so much has come behind it, a call takes none.
+    while (this.heldBytes > MAXIMUM_HELD_BYTES && this.open?.isWithoutInput === true) {
+      this.open.end()
+      frames += this.advance()
+    }
     if (this.heldBytes > MAXIMUM_HELD_BYTES) {
-      throw malformedResponse('The upstream mixed calls of tools in too large pieces.')
+      throw malformedResponse('The upstream called too many tools, or mixed their calls in too large pieces.')
     }
     if (this.heldBytes > this.reportedBytes) {
       this.memory?.add(this.heldBytes - this.reportedBytes)

@@ -48,6 +48,13 @@ export function contentIn({ content }: Members): string {
   return content.map((part: unknown) => (isRecord(part) && isText(part) ? part.text : '')).join('')
 }
 
+/** Why the model refused, or a piece of it; '' where it did not. */
+export function refusalIn({ refusal }: Members): string {
+  if (isAbsent(refusal)) return ''
+  if (typeof refusal !== 'string') throw malformedResponse("The upstream answered with a 'refusal' that is no text.")
+  return refusal
+}
+
 const isText = (part: Members): part is Members & { readonly text: string } =>
   part['type'] === 'text' && typeof part['text'] === 'string'
 
@@ -72,13 +79,21 @@ export function callsIn(
   { tool_calls: calls, function_call: older }: Members,
   spelled?: JsonTexts,
 ): readonly CallPiece[] {
-  if (Array.isArray(calls) && calls.length > 0) {
+  if (!isEmpty(calls)) {
+    if (!Array.isArray(calls)) throw malformedResponse('The upstream answered with calls of tools that are no list.')
     return calls.map((call: unknown, index) => callOf(call, (...path) => spelled?.at('tool_calls', index, ...path)))
   }
-  if (!isRecord(older)) return []
+  if (!isRecord(older)) {
+    if (isEmpty(older)) return []
+    throw malformedResponse('The upstream called a tool in a form that is not known.')
+  }
   const call = { index: 0, id: FUNCTION_CALL_ID, function: older }
   return [callOf(call, (_tool, member) => spelled?.at('function_call', member))]
 }
+
+/** Some upstreams write an empty value of any kind where they mean none. */
+const isEmpty = (value: unknown): boolean =>
+  isAbsent(value) || value === '' || (typeof value === 'object' && Object.keys(value).length === 0)
 
 type InputSpelling = (tool: 'custom' | 'function', member: 'input' | 'arguments') => JsonTexts | undefined
 
