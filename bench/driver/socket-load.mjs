@@ -1,13 +1,24 @@
+import { setTimeout as wait } from 'node:timers/promises'
 import { SocketSession } from './socket-session.mjs'
 
 const OPEN_LIMIT_MS = 20_000
 const OPENED_AT_ONCE = 20
+/** As the gateway asks for. */
+const RETRY_AFTER_MS = 1_000
 const CLOSE_LIMIT_MS = 10_000
 /** When nothing has arrived for so long, what is still missing is lost. A busy machine may take longer for all of it. */
 const SILENCE_LIMIT_MS = 5_000
 const DRAIN_LIMIT_MS = 30_000
 
 const sum = (values) => values.reduce((total, value) => total + value, 0)
+
+async function openedSession(options) {
+  for (;;) {
+    const session = new SocketSession(options)
+    if (await session.opened) return session
+    await wait(RETRY_AFTER_MS)
+  }
+}
 
 /** Sessions that stream at once: each sends audio at a steady rate, their turns spread evenly over the gap. */
 export class SocketLoad {
@@ -22,8 +33,8 @@ export class SocketLoad {
   }
 
   /**
-   * Opens `count` sessions, a few at once: a gateway on a busy machine refuses hundreds of handshakes in one moment. Rejects when one is
-   * refused, or when not all are open in time.
+   * Opens `count` sessions, a few at once. A gateway on a slow machine sheds load for a moment after hundreds of sessions have streamed:
+   * as clients do, it tries again. Rejects when one is refused otherwise, or when not all are open in time.
    */
   async open({ port, dialect, count }) {
     await this.#within(OPEN_LIMIT_MS, this.#openAll({ port, dialect }, count))
@@ -33,12 +44,9 @@ export class SocketLoad {
     const onAudio = () => this.#onAudio()
     const onError = (error) => this.#fail(error)
     while (this.sessions.length < count) {
-      const next = Array.from(
-        { length: Math.min(OPENED_AT_ONCE, count - this.sessions.length) },
-        () => new SocketSession({ ...options, onAudio, onError }),
-      )
-      this.sessions.push(...next)
-      await Promise.all(next.map((session) => session.opened))
+      const length = Math.min(OPENED_AT_ONCE, count - this.sessions.length)
+      const next = Array.from({ length }, () => openedSession({ ...options, onAudio, onError }))
+      this.sessions.push(...(await Promise.all(next)))
     }
   }
 

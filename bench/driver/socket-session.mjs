@@ -57,6 +57,7 @@ export class SocketSession {
   constructor({ port, dialect, onAudio, onError }) {
     Object.assign(this, { dialect, onAudio, onError })
     this.#check = new FrameCheck(isDelta(dialect))
+    /** Whether it is open; false: the gateway was busy, and asks for another try. */
     this.opened = new Promise((resolve) => (this.#onReady = resolve))
     const onread = { buffer: READ_BUFFER, callback: (length, buffer) => this.#read(length, buffer) }
     this.#socket = connect({ port, host: '127.0.0.1', noDelay: true, onread })
@@ -112,6 +113,12 @@ export class SocketSession {
     const end = bytes.indexOf(HEAD_END)
     if (end === -1) return 0
     const head = bytes.toString('latin1', 0, end)
+    if (head.startsWith('HTTP/1.1 503 ')) {
+      this.onError = () => undefined
+      this.#socket.destroy()
+      this.#onReady(false)
+      return 0
+    }
     if (!head.startsWith('HTTP/1.1 101 ')) throw new Error(`the upgrade was refused: ${bytes}`)
     this.#isUpgraded = true
     return end + HEAD_END.length
@@ -155,7 +162,7 @@ export class SocketSession {
     if (isCreated && this.dialect === 'ga') this.#socket.write(masked(OPCODE.text, Buffer.from(SESSION_UPDATE)))
     else if ((isCreated || event.type === 'session.updated') && !this.#isReady) {
       this.#isReady = true
-      this.#onReady()
+      this.#onReady(true)
     }
   }
 }
