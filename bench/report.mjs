@@ -44,7 +44,7 @@ function cpuTable(cpu) {
 }
 
 function translatedTable(rows) {
-  const head = ['', 'translated µs', 'relayed µs', 'ADDS µs', 'lowest', 'highest', 'target', '']
+  const head = ['', 'translated µs', 'relayed µs', 'adds µs', 'lowest', 'highest', 'RATIO', 'target', '']
   return table([
     head,
     ...rows.map((one) => [
@@ -54,7 +54,8 @@ function translatedTable(rows) {
       `${fixed(one.addsUs, 1)} per ${one.per}`,
       fixed(one.lowestUs, 1),
       fixed(one.highestUs, 1),
-      `<= ${one.targetUs}`,
+      fixed(one.ratio, 2),
+      `<= ${fixed(one.target, 2)}`,
       metMark(one.met),
     ]),
   ])
@@ -184,17 +185,18 @@ function tasksText(tasks) {
 /** The whole run as text for a terminal. */
 export function report(results) {
   const { cpu, translated, latency, memory, realtime, tasks, machine, voids, changedAnswers } = results
-  const missed = [...Object.values(cpu), ...Object.values(realtime.paths)].filter((one) => one.met === false)
-  const late = translated
-    .filter((one) => !one.met)
-    .map((one) => `MISSED: ${one.title}: ${fixed(one.addsUs, 1)} µs more per ${one.per}, target ${one.targetUs}`)
+  const missed = [...Object.values(cpu), ...translated, ...Object.values(realtime.paths)].filter(
+    (one) => one.met === false,
+  )
   return [
     `${machine.cpu} x ${machine.cores}, Node ${machine.node}, load ${machine.loadBefore} before, ${results.mode} run, ${fixed(results.tookSeconds, 0)} s`,
     ...(results.selfTest ? ['SELF TEST: the yardstick runs in the place of the gateway; ratios must be about 1.'] : []),
     `\nCPU per request (whole process, medians of ${cpu.chat.pairs.length} pairs of slots)\n${cpuTable(cpu)}`,
     ...(translated.length === 0
       ? []
-      : [`\nTranslated calls, beside relayed ones to the same upstream\n${translatedTable(translated)}`]),
+      : [
+          `\nTranslated calls beside relayed ones to the same upstream; the ratio is what they add to a call or a chunk of the yardstick\n${translatedTable(translated)}`,
+        ]),
     `\nLatency, open loop, counted from when a request was due\n${latencyTable(latency)}`,
     `\nMemory\n${memoryTable(memory)}`,
     realtimeText(realtime),
@@ -203,12 +205,9 @@ export function report(results) {
     changedAnswers.length === 0
       ? 'Every answer had the bytes of the upstream.'
       : `Answers with other bytes than the upstream's: ${changedAnswers.join('; ')}.`,
-    ...(missed.length === 0 && late.length === 0
+    ...(missed.length === 0
       ? ['All targets met.']
-      : [
-          ...missed.map((one) => `MISSED: ${one.title}: ${fixed(one.ratio, 2)}, target ${fixed(one.target, 1)}`),
-          ...late,
-        ]),
+      : missed.map((one) => `MISSED: ${one.title}: ${fixed(one.ratio, 2)}, target ${fixed(one.target, 1)}`)),
     ...voids.map((reason) => `VOID: ${reason}`),
   ].join('\n')
 }

@@ -172,7 +172,10 @@ function dialectScenario(client, upstream, isStreamed) {
   }
 }
 
-/** Calls that are translated, each beside the relayed one to the same upstream; `targetUs`: what a call, or a chunk, may cost more. */
+/**
+ * Calls that are translated, each beside the relayed one to the same upstream. `target`: what a call, or a chunk, may cost more, in calls or
+ * chunks of the yardstick: 60 µs and 8 µs on the machine of README.md, where that takes 44 µs and 2.25 µs.
+ */
 export const TRANSLATED = [
   ['chat', 'messages'],
   ['messages', 'chat'],
@@ -182,7 +185,7 @@ export const TRANSLATED = [
   [false, true].map((isStreamed) => ({
     translated: dialectScenario(client, upstream, isStreamed),
     relayed: dialectScenario(upstream, upstream, isStreamed),
-    ...(isStreamed ? { chunks: STREAM_CHUNKS, targetUs: 8 } : { targetUs: 60 }),
+    ...(isStreamed ? { chunks: STREAM_CHUNKS, target: 8 / 2.25 } : { target: 60 / 44 }),
   })),
 )
 

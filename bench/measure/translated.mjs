@@ -18,8 +18,11 @@ async function pair(session, gateway, row, index, slotMs) {
   return { ...callUs, addsUs: (callUs.translated - callUs.relayed) / (row.chunks ?? 1) }
 }
 
-/** What a translated call costs more than the relayed one to the same upstream, in alternating slots of one process. */
-export async function measureTranslated(session, { translated: { pairs: count, slotMs, warmUpMs } }) {
+/**
+ * What a translated call costs more than the relayed one to the same upstream, in alternating slots of one process; `cpu` has what the
+ * yardstick takes on this machine.
+ */
+export async function measureTranslated(session, { translated: { pairs: count, slotMs, warmUpMs } }, cpu) {
   const gateway = await session.startGateway({ translate: true })
   try {
     await session.probe(gateway, scenarios())
@@ -30,6 +33,7 @@ export async function measureTranslated(session, { translated: { pairs: count, s
       for (let index = 0; index < count; index++) pairs.push(await pair(session, gateway, row, index, slotMs))
       const over = (name) => pairs.map((one) => one[name])
       const addsUs = median(over('addsUs'))
+      const ratio = addsUs / (row.chunks === undefined ? cpu.chat.yardstickUs : cpu.stream.yardstickUsPer)
       results.push({
         title: row.translated.title,
         per: row.chunks === undefined ? 'call' : 'chunk',
@@ -38,8 +42,9 @@ export async function measureTranslated(session, { translated: { pairs: count, s
         addsUs,
         lowestUs: Math.min(...over('addsUs')),
         highestUs: Math.max(...over('addsUs')),
-        targetUs: row.targetUs,
-        met: addsUs <= row.targetUs,
+        ratio,
+        target: row.target,
+        met: ratio <= row.target,
         pairs,
       })
     }
