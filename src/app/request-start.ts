@@ -142,6 +142,7 @@ function translationFault({ endpoint }: RequestContext, { headers }: IncomingMes
   if (wish === undefined || wish === STRICT || !isWritingDialect(endpoint?.capability ?? 'none')) return undefined
   return new GatewayError('invalid_request', `The header ${TRANSLATION_HEADER.name} can only be '${STRICT}'.`, {
     param: TRANSLATION_HEADER.name,
+    code: 'invalid_value',
   })
 }
 

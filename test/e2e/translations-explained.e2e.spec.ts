@@ -129,6 +129,9 @@ describe.each(PAIRS)('A request for $dialects', (pair) => {
       const answer = await ask(pair, body('Hello'), { 'x-gateway-translation': wish })
       expect(answer.status).toBe(400)
       expect(answer.text).toContain("can only be 'strict'")
+      const { error } = JSON.parse(answer.text) as { error: object }
+      if (path !== '/v1/messages')
+        expect(error).toMatchObject({ param: 'x-gateway-translation', code: 'invalid_value' })
       expect(upstream().requests).toEqual([])
     },
   )
