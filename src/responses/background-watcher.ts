@@ -12,7 +12,8 @@ import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
 import { ProviderRouter } from '../routing/router.js'
 import { Database } from '../storage/database.js'
-import { Clock, CLOCK_TOLERANCE_MS, ClockWatch, KeyedQueue, WakeTimer, withTimeout } from '../tasks/background-work.js'
+import { Clock, CLOCK_TOLERANCE_MS, KeyedQueue, withTimeout } from '../tasks/background-work.js'
+import { DueWorkLoop } from '../tasks/due-work-loop.js'
 import { BackgroundBilling, MAXIMUM_PAUSE_MS, pauseMs, shown } from './background-billing.js'
 import { type BackgroundResponseRow, BackgroundResponses } from './background-responses.js'
 import { OpenBillsMark } from './open-bills-mark.js'
@@ -24,14 +25,6 @@ const POLLS_PER_CHANNEL = 8
 const READ_TIMEOUT_MS = 20_000
 /** Longer than two questions: one may have to wait for the other. */
 const LEASE_MS = 60_000
-/** Rows that another replica has left behind are found by polling only. */
-const IDLE_PAUSE_MS = 10_000
-/** Pause when something is due but leased to another replica, or its channel is busy. */
-const BUSY_PAUSE_MS = 1_000
-/** Backoff while the store fails. */
-const STORE_RETRY_MS = 1_000
-const MAXIMUM_STORE_RETRY_MS = 30_000
-
 /** A server of the upstream that lags behind does not know it yet. */
 const YOUNG_MS = 60_000
 /** No response is made for longer. */
@@ -45,18 +38,14 @@ type PollResult = ResponseProgress | 'failed' | 'unreachable'
 /** Asks upstreams for the ends of responses in the background; replicas share the work by leases in the store. */
 @Injectable()
 export class BackgroundWatcher implements OnModuleInit, OnModuleDestroy, BeforeApplicationShutdown {
-  private readonly wakeTimer: WakeTimer
-  private readonly clockWatch: ClockWatch
+  private readonly loop: DueWorkLoop
   private readonly channelQueue: KeyedQueue<BackgroundResponseRow>
   private readonly calls = new Set<RequestContext>()
   private readonly releases: Promise<void>[] = []
   /** Channels whose absence was logged. */
   private readonly missingChannels = new Set<string>()
-  private working: Promise<void> | undefined
-  private isStopping = false
   /** Rows may be due that were not claimed because their channels were busy. */
   private hasUnclaimed = false
-  private failedRounds = 0
 
   constructor(
     private readonly database: Database,
@@ -67,25 +56,33 @@ export class BackgroundWatcher implements OnModuleInit, OnModuleDestroy, BeforeA
     @Inject(OpenBillsMark) private readonly mark: Pick<OpenBillsMark, 'isThere'>,
     @Inject(LOGGER) private readonly logger: Logger,
   ) {
-    this.wakeTimer = new WakeTimer(clock)
-    this.clockWatch = new ClockWatch(clock)
+    this.loop = new DueWorkLoop(
+      {
+        claim: () => this.claim(),
+        nextDueAtMs: () => rows.nextDueAtMs(),
+        bringForward: () => this.bringForward(),
+        outage: 'background responses wait for the store',
+      },
+      clock,
+      logger,
+    )
     this.channelQueue = new KeyedQueue({
       keyOf: ({ channelId }) => channelId,
       concurrency: () => POLLS_PER_CHANNEL,
       isBusy: (running, waiting) => running + waiting >= POLLS_PER_CHANNEL,
       run: (row) => this.poll(row),
       onEnd: (hasMadeRoom) => {
-        if (hasMadeRoom && this.hasUnclaimed) this.wakeTimer.wake()
+        if (hasMadeRoom && this.hasUnclaimed) this.loop.wake()
       },
     })
     billing.whenPlanned((atMs) => {
-      this.wakeTimer.scheduleAt(atMs)
+      this.loop.scheduleAt(atMs)
     })
   }
 
   onModuleInit(): void {
     this.database.whenOpen(() => {
-      this.working ??= this.run()
+      this.loop.start()
     })
     // The store says itself what keeps it from opening.
     if (this.mark.isThere) this.database.open().catch(() => undefined)
@@ -93,42 +90,19 @@ export class BackgroundWatcher implements OnModuleInit, OnModuleDestroy, BeforeA
 
   /** Questions under way are aborted, and claimed rows are free for other replicas. */
   onModuleDestroy(): void {
-    if (this.isStopping) return
-    this.isStopping = true
-    this.wakeTimer.switchOff()
+    if (this.loop.isStopping) return
+    this.loop.stop()
     for (const row of this.channelQueue.takeWaiting()) this.release(row)
     for (const { disconnect } of this.calls) disconnect.abort()
   }
 
   async beforeApplicationShutdown(): Promise<void> {
     this.onModuleDestroy()
-    await this.working
+    await this.loop.stopped()
     await this.channelQueue.idle()
     await Promise.all(this.releases)
     // A store that was never opened is not opened for this.
-    if (this.working !== undefined) await this.billing.close()
-  }
-
-  private async run(): Promise<void> {
-    while (!this.isStopping) await this.wakeTimer.sleep(await this.round(), 0)
-  }
-
-  /** Claims what is due, as far as there is room; returns the pause until the next round. Never rejects. */
-  private async round(): Promise<number> {
-    try {
-      if (this.clockWatch.look() !== undefined) await this.bringForward()
-      await this.billing.writeUnwritten()
-      while (!this.isStopping && (await this.claim()));
-      const dueAtMs = this.isStopping ? undefined : await this.rows.nextDueAtMs()
-      this.failedRounds = 0
-      if (dueAtMs === undefined) return IDLE_PAUSE_MS
-      const waitMs = dueAtMs - this.clock.nowMs()
-      return waitMs <= 0 ? BUSY_PAUSE_MS : Math.min(waitMs, IDLE_PAUSE_MS)
-    } catch (error) {
-      // One log line for the whole outage.
-      if (this.failedRounds++ === 0) this.logger.warn({ err: error }, 'background responses wait for the store')
-      return Math.min(STORE_RETRY_MS * 2 ** (this.failedRounds - 1), MAXIMUM_STORE_RETRY_MS)
-    }
+    if (this.loop.hasStarted) await this.billing.close()
   }
 
   private bringForward(): Promise<void> {
@@ -136,15 +110,15 @@ export class BackgroundWatcher implements OnModuleInit, OnModuleDestroy, BeforeA
     return this.rows.bringForward({ pollAtMs: nowMs + MAXIMUM_PAUSE_MS, lockedUntilMs: nowMs + LEASE_MS })
   }
 
-  /** True when it claimed some, so that there may be more. */
   private async claim(): Promise<boolean> {
+    await this.billing.writeUnwritten()
     const nowMs = this.clock.nowMs()
     const exceptChannels = this.channelQueue.busy()
     this.hasUnclaimed = exceptChannels.length > 0
     const limit = POLLS_PER_CHANNEL
     const claimed = await this.rows.claimDue({ nowMs, lockedUntilMs: nowMs + LEASE_MS, limit, exceptChannels })
     for (const row of claimed) {
-      if (this.isStopping) this.release(row)
+      if (this.loop.isStopping) this.release(row)
       else this.channelQueue.add(row)
     }
     return claimed.length > 0
@@ -210,7 +184,7 @@ export class BackgroundWatcher implements OnModuleInit, OnModuleDestroy, BeforeA
     const polls = row.polls + 1
     const nextPollAtMs = this.clock.nowMs() + pauseMs(polls, Math.random())
     await this.rows.reschedule(row, nextPollAtMs, polls)
-    this.wakeTimer.scheduleAt(nextPollAtMs)
+    this.loop.scheduleAt(nextPollAtMs)
   }
 
   private warnOfMissing(channelId: string): void {

@@ -14,7 +14,8 @@ import { LOGGER } from '../observability/observability.module.js'
 import { Database } from '../storage/database.js'
 import { CallbackAttempt, hostOf, latestAttempts } from './callback-attempt.js'
 import { type CallbackDelivery, type CallbackOutcome, CallbackRepository } from './callback.repository.js'
-import { Clock, CLOCK_TOLERANCE_MS, ClockWatch, KeyedQueue, WakeTimer } from './background-work.js'
+import { Clock, CLOCK_TOLERANCE_MS, KeyedQueue } from './background-work.js'
+import { DueWorkLoop } from './due-work-loop.js'
 
 /** Deliveries this process holds at once, over all hosts. */
 const MAXIMUM_HELD = 128
@@ -24,14 +25,6 @@ const CLAIM_LIMIT = 16
 /** Margin of a lease over its attempt; an attempt begins with at least `SETTLE_MS` more than its timeout left. */
 const LEASE_MARGIN_MS = 30_000
 const RECORD_MARGIN_MS = 5_000
-
-/** Upper limit of a pause: deliveries abandoned by another replica are found by polling only. */
-const MAXIMUM_PAUSE_MS = 10_000
-/** Pause when something is due but leased to another replica, or its host is busy. */
-const BUSY_PAUSE_MS = 1_000
-/** Backoff while the store fails; failed deliveries follow `callbacks.scheduleMs`. */
-const STORE_RETRY_MS = 1_000
-const MAXIMUM_STORE_RETRY_MS = 30_000
 
 /** Grace time of attempts under way at shutdown. */
 const SHUTDOWN_GRACE_MS = 2_000
@@ -53,8 +46,7 @@ interface LeasedDelivery {
 export class CallbackSender implements OnModuleInit, OnModuleDestroy, BeforeApplicationShutdown {
   /** Attempts of this process, by outcome; `retry` = failed, but not for the last time. */
   readonly attemptsMade: Record<CallbackOutcome['outcome'], number> = { delivered: 0, retry: 0, exhausted: 0 }
-  private readonly wakeTimer: WakeTimer
-  private readonly clockWatch: ClockWatch
+  private readonly loop: DueWorkLoop
   /** One queue per host, so that a slow receiver delays only its own deliveries. */
   private readonly hostQueue: KeyedQueue<LeasedDelivery>
   /** So that slow receivers of one owner, with as many hosts as it likes, delay no other owner's deliveries. */
@@ -62,12 +54,9 @@ export class CallbackSender implements OnModuleInit, OnModuleDestroy, BeforeAppl
   /** Owners of deliveries that are held. */
   private readonly owners = new Set<string>()
   private readonly calls = new Set<RequestContext>()
-  private working: Promise<void> | undefined
-  private isStopping = false
   private graceTimer: NodeJS.Timeout | undefined
   /** Deliveries may be due that were not claimed because the queue was full. */
   private hasUnclaimed = false
-  private failedRounds = 0
 
   constructor(
     private readonly database: Database,
@@ -77,8 +66,16 @@ export class CallbackSender implements OnModuleInit, OnModuleDestroy, BeforeAppl
     private readonly clock: Clock,
     @Inject(LOGGER) private readonly logger: Logger,
   ) {
-    this.wakeTimer = new WakeTimer(clock)
-    this.clockWatch = new ClockWatch(clock)
+    this.loop = new DueWorkLoop(
+      {
+        claim: () => this.claim(),
+        nextDueAtMs: () => repository.nextDueAtMs(),
+        bringForward: (isSetBack) => this.bringForward(isSetBack),
+        outage: 'callbacks wait for the store',
+      },
+      clock,
+      logger,
+    )
     this.ownerShares = new FairShare(() => {
       const { callerShare } = store.current.admission
       return { total: MAXIMUM_HELD, callerShare, mayExceedShare: false }
@@ -99,7 +96,7 @@ export class CallbackSender implements OnModuleInit, OnModuleDestroy, BeforeAppl
 
   onModuleInit(): void {
     this.database.whenOpen(() => {
-      this.working ??= this.run()
+      this.loop.start()
       this.wake()
     })
   }
@@ -111,7 +108,7 @@ export class CallbackSender implements OnModuleInit, OnModuleDestroy, BeforeAppl
 
   /** Claims due deliveries now; called after each write to the outbox. */
   wake(): void {
-    this.wakeTimer.wake()
+    this.loop.wake()
   }
 
   /**
@@ -119,10 +116,9 @@ export class CallbackSender implements OnModuleInit, OnModuleDestroy, BeforeAppl
    * their lease runs out.
    */
   onModuleDestroy(): void {
-    if (this.isStopping) return
-    this.isStopping = true
+    if (this.loop.isStopping) return
+    this.loop.stop()
     this.hostQueue.takeWaiting()
-    this.wake()
     this.graceTimer = setTimeout(() => {
       for (const { disconnect } of this.calls) disconnect.abort()
     }, SHUTDOWN_GRACE_MS)
@@ -130,7 +126,7 @@ export class CallbackSender implements OnModuleInit, OnModuleDestroy, BeforeAppl
 
   async beforeApplicationShutdown(): Promise<void> {
     this.onModuleDestroy()
-    await this.working
+    await this.loop.stopped()
     await this.hostQueue.idle()
     clearTimeout(this.graceTimer)
   }
@@ -139,31 +135,6 @@ export class CallbackSender implements OnModuleInit, OnModuleDestroy, BeforeAppl
     return this.store.current.callbacks.perHost
   }
 
-  private async run(): Promise<void> {
-    while (!this.isStopping) {
-      await this.wakeTimer.sleep(await this.round(), 0)
-    }
-  }
-
-  /** Claims what is due, as far as there is room; returns the pause until the next round. Never rejects. */
-  private async round(): Promise<number> {
-    try {
-      const watched = this.clockWatch.look()
-      if (watched !== undefined) await this.bringForward(watched.isSetBack)
-      while (!this.isStopping && (await this.claim()));
-      const dueAtMs = this.isStopping ? undefined : await this.repository.nextDueAtMs()
-      this.failedRounds = 0
-      if (dueAtMs === undefined) return MAXIMUM_PAUSE_MS
-      const waitMs = dueAtMs - this.clock.nowMs()
-      return waitMs <= 0 ? BUSY_PAUSE_MS : Math.min(waitMs, MAXIMUM_PAUSE_MS)
-    } catch (error) {
-      // One log line for the whole outage.
-      if (this.failedRounds++ === 0) this.logger.warn({ err: error }, 'callbacks wait for the store')
-      return Math.min(STORE_RETRY_MS * 2 ** (this.failedRounds - 1), MAXIMUM_STORE_RETRY_MS)
-    }
-  }
-
-  /** After the clock was set back, what was planned before would wait until it has caught up. */
   private bringForward(isSetBack: boolean): Promise<void> {
     const { scheduleMs, timeoutMs } = this.store.current.callbacks
     const nowMs = this.clock.nowMs() + CLOCK_TOLERANCE_MS
@@ -174,7 +145,6 @@ export class CallbackSender implements OnModuleInit, OnModuleDestroy, BeforeAppl
     })
   }
 
-  /** True when it claimed some, so that there may be more. */
   private async claim(): Promise<boolean> {
     const capacity = MAXIMUM_HELD - this.hostQueue.size
     const exceptHosts = this.hostQueue.busy()
@@ -188,7 +158,7 @@ export class CallbackSender implements OnModuleInit, OnModuleDestroy, BeforeAppl
     const except = { exceptHosts, exceptOwners, exceptBearers }
     const claimed = await this.repository.claimDue({ nowMs, lockedUntilMs, limit, ...except })
     // Shutdown began meanwhile: these leases run out by themselves.
-    if (this.isStopping) return false
+    if (this.loop.isStopping) return false
     for (const delivery of claimed) {
       this.countHeld(delivery.ownerId, 1)
       this.hostQueue.add({ delivery, lockedUntilMs })
