@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
+import { unused, UnusedRouter } from '../../test/support/unused-router.js'
 import { eventually } from '../../test/support/eventually.js'
 import { MemoryBackgroundResponses } from '../../test/support/memory-background-responses.js'
 import { attemptOf } from '../../test/support/raw-upstream.js'
@@ -9,7 +10,7 @@ import type { RequestContext } from '../core/request-context.js'
 import type { EndedResponse, ResponseProgress } from '../dialects/response-state.js'
 import { createLogging } from '../observability/logger.js'
 import type { AttemptContext, KeptResponsesProvider } from '../providers/contract.js'
-import { type PinnedRoute, ProviderRouter } from '../routing/router.js'
+import { type PinnedRoute } from '../routing/router.js'
 import { Database } from '../storage/database.js'
 import { BackgroundBilling, pauseMs } from './background-billing.js'
 import type { BackgroundResponseRow } from './background-responses.js'
@@ -19,10 +20,6 @@ const HOUR_MS = 3_600_000
 const STORE_AWAY = new GatewayError('overloaded', 'The database cannot be reached at the moment.')
 const DOWN = new GatewayError('upstream_failed', 'Down.', { attempt: { phase: 'unsent', channelError: true } })
 
-function absent(): never {
-  throw new Error('not in this test')
-}
-
 /** A store that is open, or is opened when it is asked to. */
 class StandInDatabase extends Database {
   private readonly listeners: (() => void)[] = []
@@ -31,8 +28,8 @@ class StandInDatabase extends Database {
     super()
   }
 
-  run = absent
-  transaction = absent
+  run = unused
+  transaction = unused
 
   override open(): Promise<void> {
     this.isOpen = true
@@ -80,7 +77,7 @@ class Upstream {
   }
 }
 
-class StandInRouter extends ProviderRouter {
+class StandInRouter extends UnusedRouter {
   channels = ['main']
 
   constructor(private readonly upstream: Upstream) {
@@ -100,23 +97,15 @@ class StandInRouter extends ProviderRouter {
     }))
   }
 
-  route = absent
-  transcriptionWithoutModel = absent
-  transcriptionModel = absent
-  videoChannels = absent
-  imageChannels = absent
-  document = absent
-  models = absent
-
   private get provider(): KeptResponsesProvider {
     return {
-      create: absent,
-      countInputTokens: absent,
-      read: absent,
-      events: absent,
-      inputItems: absent,
-      cancel: absent,
-      delete: absent,
+      create: unused,
+      countInputTokens: unused,
+      read: unused,
+      events: unused,
+      inputItems: unused,
+      cancel: unused,
+      delete: unused,
       progress: (id) => this.upstream.answer(id),
     }
   }
@@ -165,7 +154,7 @@ const rowOf = ({ rows }: Replica, id: string) => rows.rows.get(`team-a\n${id}`)
 
 /** Moves the time to the next poll of a response and waits until that has been made, and planned anew or ended. */
 async function passPoll(lab: Replica, id: string): Promise<void> {
-  const { nextPollAtMs, polls } = rowOf(lab, id) ?? absent()
+  const { nextPollAtMs, polls } = rowOf(lab, id) ?? unused()
   await lab.pass(Math.max(0, nextPollAtMs - lab.clock.nowMs()))
   await eventually(() => {
     const row = rowOf(lab, id)

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
+import { unused, UnusedRouter } from '../../test/support/unused-router.js'
 import { MemoryBackgroundResponses } from '../../test/support/memory-background-responses.js'
 import { MemoryKeptResponses } from '../../test/support/memory-kept-responses.js'
 import { attemptOf, newCall } from '../../test/support/raw-upstream.js'
@@ -21,7 +22,7 @@ import type {
   KeptResponsesProvider,
   RoutedProviderOf,
 } from '../providers/contract.js'
-import { type AttemptPolicy, type PinnedRoute, ProviderRouter, type Route } from '../routing/router.js'
+import { type AttemptPolicy, type PinnedRoute, type Route } from '../routing/router.js'
 import { BackgroundBilling } from './background-billing.js'
 import type { KeptItem } from './kept-responses.js'
 import { ResponseKeeper } from './response-keeper.js'
@@ -58,7 +59,7 @@ class MemoryPins extends ResponsePins {
     return this.failing()
   }
 
-  prune = absent
+  prune = unused
 
   private failing(): Promise<void> {
     return this.failure === undefined ? Promise.resolve() : Promise.reject(this.failure)
@@ -129,7 +130,7 @@ class StandInChannel implements PinnedRoute<KeptResponsesProvider>, KeptResponse
 }
 
 /** Routes to the channel that is named, or to the first. */
-class StandInRouter extends ProviderRouter {
+class StandInRouter extends UnusedRouter {
   readonly named: (string | undefined)[] = []
 
   constructor(private readonly channels: readonly [StandInChannel, ...StandInChannel[]]) {
@@ -137,7 +138,7 @@ class StandInRouter extends ProviderRouter {
   }
 
   /** Its providers are those of responses alone, whatever capability is named. */
-  route<C extends ModelCapability>(
+  override route<C extends ModelCapability>(
     _capability: C,
     _model: string,
     _caller: object,
@@ -148,20 +149,9 @@ class StandInRouter extends ProviderRouter {
     return found as Route<object> as Route<RoutedProviderOf<C>>
   }
 
-  responseChannels(): readonly StandInChannel[] {
+  override responseChannels(): readonly StandInChannel[] {
     return this.channels
   }
-
-  transcriptionWithoutModel = absent
-  transcriptionModel = absent
-  videoChannels = absent
-  imageChannels = absent
-  document = absent
-  models = absent
-}
-
-function absent(): never {
-  throw new Error('not in this test')
 }
 
 /** A service with two channels; `resp_1` with its items is on the first, `resp_2` on the second. */

@@ -1,4 +1,5 @@
 import 'reflect-metadata'
+import { unused, UnusedRouter } from './unused-router.js'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Module } from '@nestjs/common'
@@ -75,7 +76,7 @@ export class StandInChannel implements VideoProvider, PinnedRoute<VideoProvider>
 }
 
 /** Routes every model but `unknown` to the first channel. */
-class StandInRouter extends ProviderRouter {
+class StandInRouter extends UnusedRouter {
   readonly asked: string[] = []
 
   constructor(private readonly channels: readonly StandInChannel[]) {
@@ -83,27 +84,16 @@ class StandInRouter extends ProviderRouter {
   }
 
   /** Its providers are those of videos alone, whatever capability is named. */
-  route<C extends ModelCapability>(_capability: C, model: string): Route<RoutedProviderOf<C>> {
+  override route<C extends ModelCapability>(_capability: C, model: string): Route<RoutedProviderOf<C>> {
     this.asked.push(model)
     const [channel] = this.channels
     if (channel === undefined || model === 'unknown') throw new GatewayError('unknown_model', 'No such model.')
     return channel as Route<object> as Route<RoutedProviderOf<C>>
   }
 
-  videoChannels(): readonly StandInChannel[] {
+  override videoChannels(): readonly StandInChannel[] {
     return this.channels
   }
-
-  transcriptionWithoutModel = absent
-  transcriptionModel = absent
-  imageChannels = absent
-  responseChannels = absent
-  document = absent
-  models = absent
-}
-
-function absent(): never {
-  throw new Error('not in this test')
 }
 
 /** Tasks without a store: asks upstream, keeps what came of it, and says it in the words of the contract. */
@@ -162,8 +152,8 @@ export class StandInTasks extends Tasks {
     while (this.watchers.size !== count) await new Promise((done) => setImmediate(done))
   }
 
-  deliveries = absent
-  redeliver = absent
+  deliveries = unused
+  redeliver = unused
 
   private stir(): void {
     for (const done of this.wake.splice(0)) done()
