@@ -1,18 +1,14 @@
 import { describe, expect, it } from '@jest/globals'
 import { ManualSource, RecordingSink } from '../../test/support/byte-streams.js'
 import { type ByteSource, ProviderResponse } from '../core/byte-stream.js'
-import { type AnswerToKeep, keepingTranslated } from './kept-answers.js'
+import { type AnswerToKeep, keepingTranslated, type MadeResponse } from './kept-answers.js'
 
 const USAGE = { reported: () => undefined, estimated: () => undefined } as never
 
-const responseText = (status: string): string =>
-  `{"id":"resp_1", "status":"${status}","output":[{"id":"msg_1","n":1.0},{"type":"message"}]}`
-const frame = (name: string, response: string): string =>
-  `event: response.${name}\ndata: {"type":"response.${name}","sequence_number":1,"response":${response}}\n\n`
-const CREATED = frame('created', responseText('in_progress'))
-const DELTA =
-  'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","delta":"event: response.completed"}\n\n'
-const TO_KEEP = { responseId: 'resp_1', itemIds: ['msg_1'] }
+const CREATED = 'event: response.created\n\n'
+const DELTA = 'event: response.output_text.delta\n\n'
+const COMPLETED = 'event: response.completed\n\n'
+const MADE: MadeResponse = { responseId: 'resp_1', response: '{"output":[]}', output: ['{"id":"msg_1","n":1.0}'] }
 
 /** A store that keeps when the test says so. */
 function slowStore() {
@@ -31,62 +27,57 @@ function slowStore() {
   }
 }
 
+/** A stream whose translation makes the response with its last event. */
 async function streamed() {
   const source = new ManualSource()
   const store = slowStore()
   const sink = new RecordingSink()
-  const answer = await keepingTranslated(new ProviderResponse(200, { a: 'b' }, source, USAGE, 'frame'), store.keep)
+  let made: MadeResponse | undefined
+  const translated = new ProviderResponse(200, { a: 'b' }, source, USAGE, 'frame')
+  const answer = await keepingTranslated(translated, () => made, store.keep)
   const body = answer.body as ByteSource
   body.start(sink)
-  return { source, store, sink, answer }
+  const complete = (): void => {
+    made = MADE
+    source.data(COMPLETED)
+  }
+  return { source, complete, store, sink, answer }
 }
 
 describe('A translated stream', () => {
-  it.each(['completed', 'incomplete'])('that ends with response.%s is kept before its end is sent', async (status) => {
-    const { source, store, sink, answer } = await streamed()
+  it('is kept when its response is made, before its end is sent', async () => {
+    const { source, complete, store, sink, answer } = await streamed()
     source.data(CREATED, DELTA)
     expect([sink.text, store.asked]).toEqual([CREATED + DELTA, []])
-    source.data(frame(status, responseText(status)))
+    complete()
+    source.data(': ping\n\n')
     source.end()
-    expect(store.asked).toEqual([{ ...TO_KEEP, text: responseText(status) }])
+    expect(store.asked).toEqual([MADE])
     expect(sink.text).toBe(CREATED + DELTA)
     await store.kept()
-    expect([sink.text, sink.ending]).toEqual([CREATED + DELTA + frame(status, responseText(status)), 'end'])
+    expect([sink.text, sink.ending]).toEqual([`${CREATED}${DELTA}${COMPLETED}: ping\n\n`, 'end'])
     expect([answer.status, answer.headers, answer.usage, answer.onFailure]).toEqual([200, { a: 'b' }, USAGE, 'frame'])
   })
 
-  it('that failed is not kept', async () => {
+  it('that makes none, as it failed, is passed on', async () => {
     const { source, store, sink } = await streamed()
-    source.data(CREATED, frame('failed', responseText('failed')))
+    source.data(CREATED, 'event: response.failed\n\n')
     source.end()
     expect([store.asked, sink.ending]).toEqual([[], 'end'])
-  })
-
-  it('is kept where its last events come at once, with a comment behind them', async () => {
-    const { source, store } = await streamed()
-    source.data(`${CREATED}${DELTA}${frame('completed', responseText('completed'))}: ping\n\n`)
-    expect(store.asked).toHaveLength(1)
   })
 })
 
 describe('A translated answer', () => {
-  const whole = (text: string): ProviderResponse => new ProviderResponse(200, {}, Buffer.from(text))
+  const answer = new ProviderResponse(200, {}, Buffer.from('{}'))
 
-  it.each([
-    ['completed', 1],
-    ['incomplete', 1],
-    ['failed', 0],
-    ['in_progress', 0],
-  ])('that is %s is kept so often: %i', async (status, count) => {
+  it.each([MADE, undefined])('is kept where there is a response: %j', async (made) => {
     const kept: AnswerToKeep[] = []
-    const answer = whole(responseText(status))
     const keep = (each: AnswerToKeep): Promise<void> => Promise.resolve(void kept.push(each))
-    expect(await keepingTranslated(answer, keep)).toBe(answer)
-    expect(kept).toEqual(Array.from({ length: count }, () => ({ ...TO_KEEP, text: responseText(status) })))
+    expect(await keepingTranslated(answer, () => made, keep)).toBe(answer)
+    expect(kept).toEqual(made === undefined ? [] : [made])
   })
 
   it('passes where nothing is to be kept', async () => {
-    const answer = whole('no JSON')
-    expect(await keepingTranslated(answer, undefined)).toBe(answer)
+    expect(await keepingTranslated(answer, () => MADE, undefined)).toBe(answer)
   })
 })

@@ -1,7 +1,6 @@
 import { type ByteSink, type ByteSource, ProviderResponse } from '../core/byte-stream.js'
 import type { GatewayError } from '../core/errors.js'
-import { JsonTexts } from '../core/json-text.js'
-import { dataOf, framesOf, hasLine } from '../core/sse.js'
+import { hasLine } from '../core/sse.js'
 import { isRecord } from '../core/validation-rules.js'
 
 /** As upstreams make them; nothing in one changes the meaning of a path, and a store takes every character. */
@@ -16,11 +15,17 @@ export interface ResponseIds {
   readonly itemIds: readonly string[]
 }
 
-/** What is to be kept of an answer. */
-export interface AnswerToKeep extends ResponseIds {
-  /** JSON of the whole response; absent where its upstream keeps it. */
-  readonly text?: string
+/** A response that a translation has made, and no upstream keeps. */
+export interface MadeResponse {
+  readonly responseId: string
+  /** JSON, without the items of its output. */
+  readonly response: string
+  /** JSON of each item of its output. */
+  readonly output: readonly string[]
 }
+
+/** What is to be kept of an answer: of one that its upstream keeps the ids. */
+export type AnswerToKeep = ResponseIds | MadeResponse
 
 /** Called before the end of an answer reaches the caller, who may ask for the response from then on. Never rejects. */
 export type KeepResponse = (answer: AnswerToKeep) => Promise<void>
@@ -142,37 +147,20 @@ export class HeldEnd<Found> implements ByteSource, ByteSink {
   }
 }
 
-/** The answer of a translated model, which no upstream keeps: kept when it is over, before the caller has its end. */
+/**
+ * The answer of a translated model, kept when it is over, before the caller has its end. `made` gives what is to be kept, once there is
+ * something: nothing of a response that failed, which no request can go on with.
+ */
 export async function keepingTranslated(
   answer: ProviderResponse,
+  made: () => MadeResponse | undefined,
   keep: KeepResponse | undefined,
 ): Promise<ProviderResponse> {
   if (keep === undefined) return answer
   const { status, headers, body, usage, onFailure } = answer
   if (!Buffer.isBuffer(body))
-    return new ProviderResponse(status, headers, new HeldEnd(body, lastAnswerIn, keep), usage, onFailure)
-  const found = answerOf(body.toString())
+    return new ProviderResponse(status, headers, new HeldEnd(body, made, keep), usage, onFailure)
+  const found = made()
   if (found !== undefined) await keep(found)
   return answer
-}
-
-const LF = 0x0a
-
-/** In frames as translations write them: the name of the event comes first. */
-function lastAnswerIn(frames: Buffer): AnswerToKeep | undefined {
-  for (const frame of framesOf(frames)) {
-    if (!isLastLine(frame, 0, frame.indexOf(LF))) continue
-    const response = new JsonTexts(Buffer.from(dataOf(frame) ?? '')).at('response')
-    return response && answerOf(response.text.text)
-  }
-  return undefined
-}
-
-/** `text` is JSON. undefined for a response that failed, which no request can go on with, and for what is none. */
-function answerOf(text: string): AnswerToKeep | undefined {
-  const response: unknown = JSON.parse(text)
-  if (!isRecord(response) || (response['status'] !== 'completed' && response['status'] !== 'incomplete'))
-    return undefined
-  const ids = idsOf(response)
-  return ids && { ...ids, text }
 }

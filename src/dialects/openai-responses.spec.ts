@@ -6,7 +6,7 @@ import { type ByteSource, type ProviderResponse } from '../core/byte-stream.js'
 import { GatewayError } from '../core/errors.js'
 import { JsonBody } from '../core/json-body.js'
 import { HeaderAllowList } from '../upstream/upstream-response.js'
-import type { ResponseIds } from './kept-answers.js'
+import type { AnswerToKeep } from './kept-answers.js'
 import { relayResponse, type ResponsesFields } from './openai-responses.js'
 
 const REQUEST = { model: 'gpt-5-mini', input: '12345678' }
@@ -26,11 +26,11 @@ const MEBIBYTE = 1024 * 1024
 
 /** A store that keeps when the test says so, and what it was asked to keep. */
 class SlowStore {
-  readonly asked: ResponseIds[] = []
+  readonly asked: AnswerToKeep[] = []
   private resolve: () => void = () => undefined
 
-  readonly keep = (ids: ResponseIds): Promise<void> => {
-    this.asked.push(ids)
+  readonly keep = (answer: AnswerToKeep): Promise<void> => {
+    this.asked.push(answer)
     return new Promise((resolve) => (this.resolve = resolve))
   }
 

@@ -6,6 +6,7 @@ import type { MemoryLease } from '../core/quota.js'
 import { dataOf, framesOf, jsonOf } from '../core/sse.js'
 import { isRecord } from '../core/validation-rules.js'
 import { eventResponse, malformedResponse } from '../upstream/upstream-response.js'
+import type { MadeResponse } from './kept-answers.js'
 import type { ModelFacts } from './model-facts.js'
 import type { Verdicts } from './verdicts.js'
 
@@ -85,6 +86,8 @@ export interface QuestionTranslation<UpstreamFields extends object> {
 export interface Translation<UpstreamFields extends object> extends QuestionTranslation<UpstreamFields> {
   /** A new translation of the event stream. */
   events(): EventTranslation
+  /** Of a response: what may be kept of it, from when the client's answer is written. */
+  made?(): MadeResponse | undefined
 }
 
 /** The state of one stream's translation. */

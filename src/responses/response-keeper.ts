@@ -4,10 +4,10 @@ import { type Caller, ownerOf } from '../core/caller.js'
 import { GatewayError, quoted } from '../core/errors.js'
 import { JsonBody } from '../core/json-body.js'
 import type { RequestContext } from '../core/request-context.js'
-import { isId } from '../dialects/kept-answers.js'
+import { isId, type MadeResponse } from '../dialects/kept-answers.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
-import { elementTexts, ItemIds, keptItem, listedText } from './kept-items.js'
+import { ItemIds, keptItem, listedText } from './kept-items.js'
 import { type KeptItem, KeptResponses } from './kept-responses.js'
 import type { ResolvedRequest } from './response-references.js'
 
@@ -24,17 +24,14 @@ export class ResponseKeeper {
     @Inject(LOGGER) private readonly logger: Logger,
   ) {}
 
-  /** `text` is the response as the caller gets it. One that is too large is a line in the log. */
+  /** One that is too large is a line in the log. */
   async keep(
-    id: string,
-    text: string,
+    { responseId: id, response, output: items }: MadeResponse,
     { input, previousId }: ResolvedRequest,
     { caller, requestId }: RequestContext,
   ): Promise<void> {
-    const answer = JsonBody.written(text, {})
     const ids = new ItemIds()
-    const output = elementTexts(answer.textOf('output') ?? '[]').map((item) => keptItem(item, true, ids))
-    const response = answer.edited({ output: '[]' }).toString()
+    const output = items.map((item) => keptItem(item, true, ids))
     const texts = [...input, ...output].map((item) => item.text)
     const bytes = [response, ...texts].reduce((sum, each) => sum + Buffer.byteLength(each), 0)
     if (bytes > MAXIMUM_KEPT_BYTES) this.logger.warn({ bytes, requestId }, 'a response was too large to be kept')

@@ -67,13 +67,15 @@ class MemoryPins extends ResponsePins {
 }
 
 /** A channel whose upstream answers the same to everything. */
+const NEW_IDS = { responseId: 'resp_new', itemIds: ['msg_new'] }
+
 class StandInChannel implements PinnedRoute<KeptResponsesProvider>, KeptResponsesProvider {
   readonly modelClass = 'chat'
   readonly options = {}
   readonly policies: AttemptPolicy[] = []
   readonly asked: string[] = []
   readonly questions: ResponsesQuestion[] = []
-  answerToKeep: AnswerToKeep = { responseId: 'resp_new', itemIds: ['msg_new'] }
+  answerToKeep: AnswerToKeep = NEW_IDS
   callersKey = false
   progressSeen: ResponseProgress | GatewayError = 'running'
   /** What a read or a cancel shows. */
@@ -99,7 +101,7 @@ class StandInChannel implements PinnedRoute<KeptResponsesProvider>, KeptResponse
     const answer = this.answer('create')
     await this.whenSent(context)
     if (call.background === undefined) await call.keep?.(this.answerToKeep)
-    else await call.background.begun(this.answerToKeep)
+    else await call.background.begun(NEW_IDS)
     return answer
   }
 
@@ -458,8 +460,8 @@ describe('A request that goes on with what the gateway keeps', () => {
     const { create, first, kept, pins } = await keptLab()
     first.answerToKeep = {
       responseId: 'resp_next',
-      itemIds: ['msg_next'],
-      text: '{"id":"resp_next","output":[{"id":"msg_next","n":1.0}],"status":"completed"}',
+      response: '{"id":"resp_next","output":[],"status":"completed"}',
+      output: ['{"id":"msg_next","n":1.0}'],
     }
     await create({ input: [{ id: 'msg_out' }, SECOND], previous_response_id: 'resp_own' })
     expect(pins.kept).toEqual([])
@@ -478,10 +480,10 @@ describe('A request that goes on with what the gateway keeps', () => {
 
   it('is not kept where it is too large, or the store fails: both are lines in the log', async () => {
     const { create, first, kept, log } = await keptLab()
-    const text = JSON.stringify({ id: 'resp_next', output: [{ id: 'msg_next', text: 'ä'.repeat(4 * 1024 * 1024) }] })
-    first.answerToKeep = { responseId: 'resp_next', itemIds: [], text }
+    const small: AnswerToKeep = { responseId: 'resp_next', response: '{"id":"resp_next","output":[]}', output: [] }
+    first.answerToKeep = { ...small, output: [JSON.stringify({ id: 'msg_next', text: 'ä'.repeat(4 * 1024 * 1024) })] }
     expect((await create()).body).toEqual(Buffer.from('create'))
-    first.answerToKeep = { responseId: 'resp_next', itemIds: [], text: '{"id":"resp_next","output":[]}' }
+    first.answerToKeep = small
     kept.failure = STORE_AWAY
     expect((await create()).body).toEqual(Buffer.from('create'))
     expect(kept.kept).toHaveLength(1)

@@ -167,10 +167,10 @@ export class ResponsesService {
   /** A store that fails costs the caller nothing but later reads: the answer has been paid for. */
   private keeping(request: ResolvedRequest, call: RequestContext, { channelId }: AttemptContext): KeepResponse {
     const { caller, requestId } = call
-    return async ({ text, ...ids }) => {
+    return async (answer) => {
       try {
-        if (text === undefined) await this.pins.keep({ ownerId: ownerOf(caller), channelId, ...ids })
-        else await this.keeper.keep(ids.responseId, text, request, call)
+        if ('response' in answer) await this.keeper.keep(answer, request, call)
+        else await this.pins.keep({ ownerId: ownerOf(caller), channelId, ...answer })
       } catch (error) {
         this.logger.warn({ err: error, requestId }, 'a response could not be kept')
       }

@@ -84,7 +84,7 @@ async function translatedResponse<Fields extends object>(
   const { body } = call.resumed ?? call
   const translation = translator(body, ...termsOf(setting, context, keptTurnOf(call, setting)))
   const answer = await answered(translation, context, send)
-  return setting.keepsResponses ? await keepingTranslated(answer, call.keep) : answer
+  return setting.keepsResponses ? await keepingTranslated(answer, () => translation.made?.(), call.keep) : answer
 }
 
 /** The answer to a question about tokens, counted by the gateway itself where `isEstimated`. */

@@ -12,11 +12,13 @@ import { chatRequest } from './request.js'
 export const responsesOverChat: Translator<ResponsesFields, ChatFields> = (body, target, verdicts) => {
   const draft = new ResponsesDraft(body, target, verdicts)
   const request = chatRequest(draft)
-  const context = { envelope: new ResponseEnvelope(body, target.kept), wishes: draft.wishes, target }
+  const envelope = new ResponseEnvelope(body, target.kept)
+  const context = { envelope, wishes: draft.wishes, target }
   return {
     request,
     response: (answer, texts) => responseOfChat(answer, texts, context),
     events: () => new ChatToResponseEvents(context),
     error: (error) => withCallersPath(error, draft.paths.callersPath),
+    made: () => envelope.made,
   }
 }

@@ -13,11 +13,13 @@ export const responsesOverMessages: Translator<ResponsesFields, MessagesFields> 
   const draft = new MessagesDraft(body, target, verdicts)
   const { request, customNames } = messagesRequest(draft)
   const { wishes, paths } = draft
-  const context = { envelope: new ResponseEnvelope(body, target.kept), wishes, target, customNames }
+  const envelope = new ResponseEnvelope(body, target.kept)
+  const context = { envelope, wishes, target, customNames }
   return {
     request,
     response: (answer, texts) => responseOfMessage(answer, texts, context),
     events: () => new MessageToResponseEvents(context),
     error: (error) => withCallersPath(error, paths.callersPath),
+    made: () => envelope.made,
   }
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
+import { GatewayError } from '../../../core/errors.js'
 import {
   accumulated,
   comparable,
@@ -258,7 +259,21 @@ describe.each([CHAT, MESSAGES])('The answer of a $upstream upstream as a respons
     })
     expect(translate({}).answer(answer)).toMatchObject({ reasoning: { effort: null, summary: null }, tools: [] })
   })
+
+  it('may be kept once it is there, with its items apart', () => {
+    const run = translate({})
+    expect(run.translation.made?.()).toBeUndefined()
+    const { output, ...response } = run.answer(answer)
+    expect(parsedMade(run)).toEqual({ response: { ...response, output: [] }, output, responseId: response.id })
+  })
 })
+
+/** What may be kept of a response. */
+function parsedMade({ translation }: ResponsesTranslation<object>): object | undefined {
+  const made = translation.made?.()
+  if (made === undefined) return undefined
+  return { ...made, response: JSON.parse(made.response), output: made.output.map((item): unknown => JSON.parse(item)) }
+}
 
 describe.each([CHAT, MESSAGES])('The events of a $upstream upstream as those of a response', (of) => {
   const events = of
@@ -309,6 +324,15 @@ describe.each([CHAT, MESSAGES])('The events of a $upstream upstream as those of 
     })
     expect(events[8]).toMatchObject({ output_index: 0, item: { encrypted_content: sealed(of.thoughts) } })
     expect(comparable(await accumulated(events))).toEqual(comparable(lastResponse(events)))
+  })
+
+  it('make a response that may be kept with the last of them, and none where they fail', () => {
+    const run = of.translate({ stream: true })
+    const { output, ...response } = lastResponse(run.events(of.stream))
+    expect(parsedMade(run)).toEqual({ response: { ...response, output: [] }, output, responseId: response.id })
+    const failed = of.translate({ stream: true })
+    failed.failedEvents(of.stream.slice(0, -2), new GatewayError('upstream_failed', 'Gone.'))
+    expect(parsedMade(failed)).toBeUndefined()
   })
 
   it('say where each piece of a text stands', () => {

@@ -3,6 +3,7 @@ import type { JsonBody } from '../../../core/json-body.js'
 import { jsonTextOf, JsonTexts } from '../../../core/json-text.js'
 import { nowSeconds } from '../../../core/time.js'
 import { isRecord } from '../../../core/validation-rules.js'
+import type { MadeResponse } from '../../kept-answers.js'
 import type { ResponsesFields } from '../../openai-responses.js'
 import type { KeptTurn } from '../../translator.js'
 import { isAbsent, type Members, recordOr } from '../members.js'
@@ -38,6 +39,8 @@ export class ResponseEnvelope {
   private readonly root = randomBytes(ROOT_BYTES).toString('hex')
   private readonly createdAt = nowSeconds()
   private saidBack: string | undefined
+  /** Once it is over, unless it failed. */
+  made: MadeResponse | undefined
 
   constructor(
     private readonly body: JsonBody<ResponsesFields>,
@@ -54,10 +57,11 @@ export class ResponseEnvelope {
     return this.id('call', index + 1)
   }
 
-  /** JSON text of the response. */
+  /** JSON text of the response; remembered where it is over. */
   text({ status, output = [], usage, incompleteReason, error, serviceTier }: ResponseState): string {
+    const responseId = this.id('resp', 0)
     const state = {
-      id: this.id('resp', 0),
+      id: responseId,
       object: 'response',
       created_at: this.createdAt,
       status,
@@ -68,7 +72,10 @@ export class ResponseEnvelope {
       usage: usage === undefined ? null : responseUsage(usage),
     }
     this.saidBack ??= jsonTextOf(saidBack(this.body, this.kept)).slice(1)
-    return `${JSON.stringify(state).slice(0, -1)},"output":[${output.join(',')}],${this.saidBack}`
+    const before = `${JSON.stringify(state).slice(0, -1)},"output":[`
+    const after = `],${this.saidBack}`
+    if (status === 'completed' || status === 'incomplete') this.made = { responseId, response: before + after, output }
+    return before + output.join(',') + after
   }
 
   private id(prefix: string, counter: number): string {
