@@ -65,7 +65,7 @@ export const ERROR_KINDS = {
   rate_limited: row([429, 'rate_limit_error', 'rate_limit_exceeded'], [429, 'rate_limit_error'], [429, 1302], null),
   overloaded: row([503, 'overloaded_error', 'overloaded'], [529, 'overloaded_error'], [503, 5001], null),
   upstream_failed: row([500, 'upstream_error', 'upstream_failed', 502], [502, 'api_error'], [502, 5000], null),
-  // The upstream said so (529): its capacity, not a fault of its own.
+  // The upstream said so (503, 529): its capacity, not a fault of its own.
   upstream_overloaded: row(
     [500, 'upstream_error', 'upstream_overloaded', 503],
     [529, 'overloaded_error'],

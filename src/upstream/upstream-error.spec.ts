@@ -152,7 +152,7 @@ describe('A refusal of the upstream', () => {
     }
   })
 
-  it.each([301, 302, 304, 405, 408, 418, 500, 502, 503])('%i is a failure of the upstream', async (status) => {
+  it.each([301, 302, 304, 405, 408, 418, 500, 502, 504])('%i is a failure of the upstream', async (status) => {
     expect(await refusal({ status, body: bodyOf('Canary.') })).toMatchObject({
       kind: 'upstream_failed',
       message: `The upstream failed with status ${status}.`,
@@ -161,16 +161,20 @@ describe('A refusal of the upstream', () => {
   })
 
   it.each([
-    [{}, 1],
-    [{ 'retry-after': '20' }, 20],
-    [{ 'retry-after': '86400' }, 60],
-  ])('529 with %j says that the upstream is overloaded, and to come back after %i s', async (headers, seconds) => {
-    expect(await refusal({ status: 529, headers, body: bodyOf('Canary.') })).toMatchObject({
-      kind: 'upstream_overloaded',
-      message: 'The upstream is overloaded. Please try again later.',
-      details: { retryAfterSeconds: seconds, attempt: { phase: 'answered', channelError: true } },
-    })
-  })
+    [503, {}, 1],
+    [529, {}, 1],
+    [503, { 'retry-after': '20' }, 20],
+    [529, { 'retry-after': '86400' }, 60],
+  ])(
+    '%i with %j says that the upstream is overloaded, and to come back after %i s',
+    async (status, headers, seconds) => {
+      expect(await refusal({ status, headers, body: bodyOf('Canary.') })).toMatchObject({
+        kind: 'upstream_overloaded',
+        message: 'The upstream is overloaded. Please try again later.',
+        details: { retryAfterSeconds: seconds, attempt: { phase: 'answered', channelError: true } },
+      })
+    },
+  )
 
   it.each([
     [{}, 1],
@@ -216,7 +220,7 @@ describe('A refusal of the upstream', () => {
     const error = await refusal({ status: 400, body })
     expect(error).toMatchObject({ kind: 'invalid_request', message: 'The upstream refused the request.' })
     expect(error.details.relayed).toBeUndefined()
-    expect(await refusal({ status: 503, body })).toMatchObject({ kind: 'upstream_failed' })
+    expect(await refusal({ status: 500, body })).toMatchObject({ kind: 'upstream_failed' })
   })
 
   it('is relayed without hosts, accounts and keys, its other keys kept and the four of the dialect complete', async () => {

@@ -84,8 +84,8 @@ const MAXIMUM_ERROR_BODY_BYTES = 262_144
 /** Statuses that speak about the account behind the key that was sent. */
 const ACCOUNT_ERRORS: Readonly<Record<number, AccountError>> = { 401: 'key', 402: 'quota', 403: 'access', 429: 'busy' }
 
-/** Of messages upstreams, and of proxies that speak like them. */
-const OVERLOADED = 529
+/** Of messages upstreams and of all others: their capacity, which a client may wait for. */
+const OVERLOADED: ReadonlySet<number> = new Set([503, 529])
 
 /** The caller's own faults: relayed with the upstream's words. */
 const CALLER_ERRORS: Readonly<Record<number, ErrorKind>> = {
@@ -105,7 +105,7 @@ export async function parseUpstreamError(response: UpstreamResponse, rules: Upst
   if (fault !== undefined) {
     return accountError(fault, rules.callersKey, { retryAfterSeconds: retryAfterSeconds(response.headers) })
   }
-  if (status === OVERLOADED) return upstreamOverloaded(response)
+  if (OVERLOADED.has(status)) return upstreamOverloaded(response)
   const kind = CALLER_ERRORS[status]
   return kind === undefined ? upstreamFailed(response) : callerError(kind, status, body, rules)
 }

@@ -112,7 +112,7 @@ describe('The breaker of a channel', () => {
 
   it('never keeps callers from the last channel', async () => {
     await withP1Gateway(breaking(1, 60_000), async ({ gateway, simulator }) => {
-      for (const fault of ['500', '503'] as const) {
+      for (const fault of ['500', 'html'] as const) {
         simulator.queueFault(fault)
         expect((await ask(gateway)).status).toBe(502)
       }

@@ -408,7 +408,7 @@ describe('messages', () => {
     ['quota', 502, 'api_error', /^The upstream/],
     ['429', 429, 'rate_limit_error', /^The upstream is busy/],
     ['500', 502, 'api_error', /^The upstream failed/],
-    ['503', 502, 'api_error', /^The upstream failed/],
+    ['503', 529, 'overloaded_error', /^The upstream is overloaded/],
     ['529', 529, 'overloaded_error', /^The upstream is overloaded/],
     ['html', 502, 'api_error', /^The upstream/],
     ['malformed', 502, 'api_error', /^The upstream/],

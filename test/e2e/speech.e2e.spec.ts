@@ -613,7 +613,7 @@ describe('p3 refusals', () => {
   describe('an upstream in trouble', () => {
     it.each([
       ['#500', 500, 'upstream_failed'],
-      ['#503', 500, 'upstream_failed'],
+      ['#503', 500, 'upstream_overloaded'],
       ['#401', 500, 'upstream_failed'],
       ['#quota', 500, 'upstream_failed'],
       ['#429', 429, 'rate_limit_exceeded'],

@@ -157,6 +157,7 @@ export interface FaultRow {
 
 const no = { shouldRetry: 'false' } as const
 const failed = { chatStatus: 502, audioStatus: 500, type: 'upstream_error', code: 'upstream_failed' }
+const overloaded = { ...failed, chatStatus: 503, code: 'upstream_overloaded' }
 const timedOut = { ...failed, chatStatus: 504, code: 'upstream_timeout', ...no }
 const caller = (status: number, audioStatus = status): Omit<FaultRow, 'fault' | 'code'> => ({
   chatStatus: status,
@@ -184,8 +185,8 @@ export const ACCOUNT_FAULTS: readonly FaultRow[] = [
 /** Failures that another channel may not have. A request that was sent and not answered may have been billed. */
 export const CHANNEL_FAULTS: readonly FaultRow[] = [
   { fault: '500', ...failed },
-  { fault: '503', ...failed },
-  { fault: '529', ...failed, chatStatus: 503, code: 'upstream_overloaded' },
+  { fault: '503', ...overloaded },
+  { fault: '529', ...overloaded },
   { fault: 'html', ...failed },
   { fault: 'malformed', ...failed },
   { fault: 'empty', ...failed },
