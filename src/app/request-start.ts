@@ -2,16 +2,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { keyFault } from '../auth/key.guard.js'
 import type { KeyTable } from '../auth/key-table.js'
-import { isWritingDialect } from '../config/model-classes.js'
 import type { GatewayConfig } from '../config/settings.js'
 import { type Dialect, dialectFor, DIALECT_HEADERS } from '../core/endpoint.js'
-import { GatewayError } from '../core/errors.js'
 import { hasKey, maskedName, maskedPath } from '../core/key-mask.js'
 import { attachContext, RequestContext, requestIdOf } from '../core/request-context.js'
 import { processClock } from '../core/time.js'
 import { settleUsage } from '../core/usage.js'
 import { ERROR_FORMATS } from '../dialects/error-format.js'
-import { STRICT, TRANSLATION_HEADER } from '../dialects/verdicts.js'
 import { AccessLog } from '../observability/access-log.js'
 import type { Logging } from '../observability/logger.js'
 import type { Readiness } from '../observability/readiness.js'
@@ -127,23 +124,12 @@ export function requestStart(parts: RequestStartParts): RequestStart {
     const isAsking = isPreflight(request)
     const fault =
       requestFault(request) ??
-      translationFault(call, request) ??
       (sandbox && isOwnMachine(host) ? foreignHostFault(request) : undefined) ??
       (isAsking ? preflightFault(cors, request) : undefined)
     if (fault !== undefined) sendError(fault, call, request, response)
     else if (isAsking) answerPreflight(request, response, call, preflightHeaders(cors, request, methodsAt(path)))
     return fault === undefined && !isAsking
   }
-}
-
-/** A slip in its value must not serve a caller who means to be strict as all others are. */
-function translationFault({ endpoint }: RequestContext, { headers }: IncomingMessage): GatewayError | undefined {
-  const { [TRANSLATION_HEADER.name]: wish } = headers
-  if (wish === undefined || wish === STRICT || !isWritingDialect(endpoint?.capability ?? 'none')) return undefined
-  return new GatewayError('invalid_request', `The header ${TRANSLATION_HEADER.name} can only be '${STRICT}'.`, {
-    param: TRANSLATION_HEADER.name,
-    code: 'invalid_value',
-  })
 }
 
 /** The question is answered before the request goes on to routes, which know no `OPTIONS`. */
@@ -175,7 +161,6 @@ function beginCall(
   const dialect = dialectFor(match, isOfMessages)
   const call = new RequestContext(requestId, request.method ?? '', path, processClock(), match, dialect)
   call.isExplained = settings.current.server.explainHeaders
-  call.isStrict = request.headers[TRANSLATION_HEADER.name] === STRICT
   attachContext(request, call)
   hooks.begun(call, request)
   const { requestIdHeader } = ERROR_FORMATS[call.dialect]

@@ -4,6 +4,7 @@ import type { Request } from 'express'
 import type { EndpointSpec } from '../core/endpoint.js'
 import { GatewayError } from '../core/errors.js'
 import { contextOf } from '../core/request-context.js'
+import { readStrictness } from '../dialects/verdicts.js'
 import { RateLimiter } from '../limits/rate-limiter.js'
 import { KeyTable } from './key-table.js'
 
@@ -53,7 +54,7 @@ const malformedKey = (): GatewayError =>
   )
 
 /**
- * Decides from the headers alone, before a byte of the body is read, who calls, and whether their limits allow it.
+ * Decides from the headers alone, before a byte of the body is read, who calls, how strictly, and whether their limits allow it.
  * Synchronous for callers without limits: an asynchronous guard costs a tenth of a relayed call.
  */
 @Injectable()
@@ -68,6 +69,7 @@ export class KeyGuard implements CanActivate {
     const call = contextOf(request)
     const acceptsApiKeyHeader = call.endpoint?.keyHeaders.includes('x-api-key') === true
     call.caller = this.keys.identify(readKey(request.headers, acceptsApiKeyHeader))
+    call.isStrict = readStrictness(request.headers, call.endpoint)
     return this.limits.begin(call)
   }
 }

@@ -1,9 +1,10 @@
-import type { WritingDialect } from '../config/model-classes.js'
-import type { AnswerDocumentation, ParameterDocumentation } from '../core/endpoint.js'
+import type { IncomingHttpHeaders } from 'node:http'
+import { isWritingDialect, type WritingDialect } from '../config/model-classes.js'
+import type { AnswerDocumentation, EndpointSpec, ParameterDocumentation } from '../core/endpoint.js'
 import { GatewayError } from '../core/errors.js'
 import { TEXT } from '../core/json-schema.js'
 
-export const STRICT = 'strict'
+const STRICT = 'strict'
 
 /** By which a caller refuses losses, in the OpenAPI document of the endpoints that are translated. */
 export const TRANSLATION_HEADER: ParameterDocumentation = {
@@ -11,6 +12,20 @@ export const TRANSLATION_HEADER: ParameterDocumentation = {
   name: 'x-gateway-translation',
   description: `${STRICT} = a request is refused where a translation to the dialect of its upstream would approximate or drop a field`,
   schema: { ...TEXT, enum: [STRICT] },
+}
+
+/**
+ * Whether a request's headers refuse losses. Throws `invalid_request` for another value than `strict`: a slip must not serve a caller who
+ * means to be strict as all others are.
+ */
+export function readStrictness(headers: IncomingHttpHeaders, endpoint: EndpointSpec | undefined): boolean {
+  const { [TRANSLATION_HEADER.name]: value } = headers
+  if (value === undefined || !isWritingDialect(endpoint?.capability ?? 'none')) return false
+  if (value === STRICT) return true
+  throw new GatewayError('invalid_request', `The header ${TRANSLATION_HEADER.name} can only be '${STRICT}'.`, {
+    param: TRANSLATION_HEADER.name,
+    code: 'invalid_value',
+  })
 }
 
 /** By which a translated answer says so, in the same document. */
@@ -78,11 +93,11 @@ export class Verdicts {
 
   /** Paths, comma-separated; undefined = none. */
   get approximated(): string | undefined {
-    return shown(this.approximatedPaths)
+    return listed(this.approximatedPaths)
   }
 
   get dropped(): string | undefined {
-    return shown(this.droppedPaths)
+    return listed(this.droppedPaths)
   }
 
   /** The meaning is kept, the form or the number differs. */
@@ -97,9 +112,9 @@ export class Verdicts {
     this.droppedPaths.add(path)
   }
 
-  /** It would change what is answered, paid, stored or allowed. `wayOut`: a sentence on what the caller can do. */
-  refuse(path: string, wayOut: string): never {
-    throw this.refusal(path, `not at all. ${wayOut}`)
+  /** It would change what is answered, paid, stored or allowed. `hint`: a sentence on what the caller can do. */
+  refuse(path: string, hint: string): never {
+    throw this.refusal(path, `not at all. ${hint}`)
   }
 
   private refusal(path: string, outcome: string): GatewayError {
@@ -115,7 +130,7 @@ export class Verdicts {
 
 const LENIENT = `Leave it out, or send the request without ${TRANSLATION_HEADER.name}: ${STRICT}.`
 
-function shown(paths: ReadonlySet<string>): string | undefined {
+function listed(paths: ReadonlySet<string>): string | undefined {
   if (paths.size === 0) return undefined
   const text = [...paths].map((path) => path.replace(UNPRINTABLE, '?')).join(',')
   return text.length <= SHOWN_BYTES ? text : text.slice(0, SHOWN_BYTES - MORE.length) + MORE

@@ -197,7 +197,7 @@ export class ChannelRouter extends ProviderRouter {
   ): GatewayError {
     const isOther = row !== undefined && !capabilitiesOf(row.class, row).includes(capability)
     const problem = isOther
-      ? `The model ${quoted(model)} does not serve ${capability.replace('_', ' ')} requests.${this.wayOut(capability, row, caller)}`
+      ? `The model ${quoted(model)} does not serve ${capability.replace('_', ' ')} requests.${this.hint(capability, row, caller)}`
       : `The model ${quoted(model)} does not exist or is not served here.`
     const nearest = this.table.nearest(capability, model, caller)
     const guess = nearest === undefined ? '' : ` Did you mean ${quoted(nearest)}?`
@@ -205,7 +205,7 @@ export class ChannelRouter extends ProviderRouter {
   }
 
   /** How a model that is not asked so may be asked all the same; begins with a space, or is empty. */
-  private wayOut(capability: ModelCapability, { id, class: modelClass }: ModelRow, caller: Caller): string {
+  private hint(capability: ModelCapability, { id, class: modelClass }: ModelRow, caller: Caller): string {
     if (capability === 'realtime' && classServes(modelClass, 'realtime_transcription'))
       return " Open a transcription session with 'intent=transcription' in the query."
     return this.table.couldTranslate(capability, id, caller)

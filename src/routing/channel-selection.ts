@@ -140,16 +140,12 @@ export class RoutingTable {
   /** Access globs compiled once per caller of this configuration. */
   private readonly access = new WeakMap<readonly string[], (model: string) => boolean>()
   private readonly translate: GatewayConfig['dialects']['translate']
-  private readonly translatesSome: boolean
 
   constructor(
     config: GatewayConfig,
     private readonly registry: ProviderRegistry,
   ) {
     this.translate = config.dialects.translate
-    this.translatesSome = [this.translate, ...config.channels.map(({ translate = 'off' }) => translate)].some(
-      (wish) => wish !== 'off' && wish !== 'never',
-    )
     this.channels = config.channels.map((channel) => new Channel(channel, registry.defaultModelClass(channel.provider)))
     this.catalogue = new ModelCatalogue(registry.models, config.models)
     this.rows = [...this.catalogue.rows, ...this.rowsOfPlainGlobs()]
@@ -253,7 +249,7 @@ export class RoutingTable {
       const capabilities = [...new Set(serving.flatMap((channel) => this.capabilitiesOf(channel, row)))]
       const providers = [...new Set(serving.map(({ provider }) => provider))]
       const offer = this.offerOf(modelClass, serving)
-      const dialects = this.translatesSome && classWrites(modelClass) ? this.dialectsOf(id, caller) : undefined
+      const dialects = classWrites(modelClass) ? this.dialectsOf(id, caller) : undefined
       listed.push({
         id,
         class: modelClass,

@@ -43,7 +43,7 @@ export interface TranslationSetting extends Pick<TranslationTarget, 'facts' | 's
 }
 
 /** What an attempt is translated with; its record shows the verdicts. */
-function termsOf(
+function translationInputs(
   { pair, ...setting }: TranslationSetting,
   context: AttemptContext,
   kept?: KeptTurn,
@@ -82,16 +82,18 @@ async function translatedResponse<Fields extends object>(
   send: (request: JsonBody<Fields>) => Promise<ProviderResponse>,
 ): Promise<ProviderResponse> {
   const { body } = call.resumed ?? call
-  const translation = translator(body, ...termsOf(setting, context, keptTurnOf(call, setting)))
+  const translation = translator(body, ...translationInputs(setting, context, keptTurnOf(call, setting)))
   const answer = await answered(translation, context, send)
   return setting.keepsResponses ? await keepingTranslated(answer, () => translation.made?.(), call.keep) : answer
 }
 
-/** The answer to a question about tokens, counted by the gateway itself where `isEstimated`. */
-function counted(answer: object, isEstimated: boolean): ProviderResponse {
-  const headers = { 'content-type': 'application/json', ...(isEstimated ? { [ESTIMATED_HEADER]: 'true' } : {}) }
-  return new ProviderResponse(200, headers, Buffer.from(JSON.stringify(answer)))
-}
+/** The answer to a question about tokens that the gateway has counted itself. */
+const estimated = (answer: object): ProviderResponse =>
+  new ProviderResponse(
+    200,
+    { 'content-type': 'application/json', [ESTIMATED_HEADER]: 'true' },
+    Buffer.from(JSON.stringify(answer)),
+  )
 
 /** Chat with a model whose upstream speaks messages. */
 class ChatOverMessages implements ChatProvider {
@@ -101,7 +103,7 @@ class ChatOverMessages implements ChatProvider {
   ) {}
 
   respond(body: JsonBody<ChatFields>, context: AttemptContext): Promise<ProviderResponse> {
-    return answered(chatOverMessages(body, ...termsOf(this.setting, context)), context, (request) =>
+    return answered(chatOverMessages(body, ...translationInputs(this.setting, context)), context, (request) =>
       this.messages.create({ body: request, betaQuery: false }, context),
     )
   }
@@ -116,27 +118,32 @@ class MessagesOverChat implements MessagesProvider {
     private readonly setting: TranslationSetting,
   ) {}
 
-  async create({ body, beta, userProfileId }: MessagesCall, context: AttemptContext): Promise<ProviderResponse> {
-    const [target, verdicts] = termsOf(this.setting, context)
-    // Names of features; what needs one of them stands in a field, and has a verdict of its own.
-    if (beta !== undefined) verdicts.drop('anthropic-beta')
-    if (userProfileId !== undefined)
-      verdicts.refuse('anthropic-user-profile-id', 'Leave the header out: the upstream knows no such profile.')
-    const translation = messagesOverChat(body, target, verdicts)
+  async create(call: MessagesCall, context: AttemptContext): Promise<ProviderResponse> {
+    const translation = this.translated(call, context)
     const answer = await answered(translation, context, (request) => this.chat.respond(request, context))
     // The tokens of the request stand in the first event, and the upstream reports them with the last.
-    if (body.fields.stream === true) answer.headers[ESTIMATED_HEADER] = 'message_start.usage'
+    if (call.body.fields.stream === true) answer.headers[ESTIMATED_HEADER] = 'message_start.usage'
     return answer
   }
 
   /** The chat API counts nothing by itself; the Responses API of the same upstream may. */
-  async countTokens({ body }: MessagesCall, context: AttemptContext): Promise<ProviderResponse> {
-    const terms = termsOf(this.setting, context)
+  async countTokens(call: MessagesCall, context: AttemptContext): Promise<ProviderResponse> {
+    const translation = this.translated(call, context)
     const { responses } = this
     if (responses === undefined || context.options['countBy'] !== 'responses')
-      return counted({ input_tokens: estimateInputTokens(body.fields, false) }, true)
-    const translation = countedByResponses(messagesOverChat(body, ...terms))
-    return await answered(translation, context, (request) => responses.countInputTokens({ body: request }, context))
+      return estimated({ input_tokens: estimateInputTokens(call.body.fields, false) })
+    return await answered(countedByResponses(translation), context, (request) =>
+      responses.countInputTokens({ body: request }, context),
+    )
+  }
+
+  private translated({ body, beta, userProfileId }: MessagesCall, context: AttemptContext): Translation<ChatFields> {
+    const [target, verdicts] = translationInputs(this.setting, context)
+    // Names of features; what needs one of them stands in a field, and has a verdict of its own.
+    if (beta !== undefined) verdicts.drop('anthropic-beta')
+    if (userProfileId !== undefined)
+      verdicts.refuse('anthropic-user-profile-id', 'Leave the header out: the upstream knows no such profile.')
+    return messagesOverChat(body, target, verdicts)
   }
 }
 
@@ -153,12 +160,12 @@ class ResponsesOverChat implements ResponsesProvider {
     )
   }
 
-  /** Chat upstreams count nothing by themselves. */
+  /** Chat upstreams count nothing by themselves. What cannot be translated is refused all the same: the answer would be of no request. */
   countInputTokens(question: ResponsesQuestion, context: AttemptContext): Promise<ProviderResponse> {
-    termsOf(this.setting, context)
     const { body } = question.resumed ?? question
+    responsesOverChat(body, ...translationInputs(this.setting, context, keptTurnOf(question, this.setting)))
     const answer = { object: 'response.input_tokens', input_tokens: estimateResponseInput(body.fields) }
-    return Promise.resolve(counted(answer, true))
+    return Promise.resolve(estimated(answer))
   }
 }
 
@@ -178,7 +185,10 @@ class ResponsesOverMessages implements ResponsesProvider {
   /** The upstream counts what it would be sent. */
   async countInputTokens(question: ResponsesQuestion, context: AttemptContext): Promise<ProviderResponse> {
     const { body } = question.resumed ?? question
-    const translation = countedByMessages(body, ...termsOf(this.setting, context, keptTurnOf(question, this.setting)))
+    const translation = countedByMessages(
+      body,
+      ...translationInputs(this.setting, context, keptTurnOf(question, this.setting)),
+    )
     return await answered(translation, context, (request) =>
       this.messages.countTokens({ body: request, betaQuery: false }, context),
     )
@@ -186,29 +196,30 @@ class ResponsesOverMessages implements ResponsesProvider {
 }
 
 /** How a client's dialect is served over an upstream's. */
-interface Translating<Provider> {
+interface TranslationEntry<Provider> {
   readonly over: WritingDialect
   /** undefined where the upstream does not speak that dialect. */
   readonly provider: (capabilities: ProviderCapabilities, setting: TranslationSetting) => Provider | undefined
 }
 
 /** For each dialect of clients those of upstreams that it is served over, the one that keeps most first. */
-export const TRANSLATIONS: { readonly [Dialect in WritingDialect]: readonly Translating<RoutedProviderOf<Dialect>>[] } =
-  {
-    chat: [
-      { over: 'messages', provider: ({ messages }, setting) => messages && new ChatOverMessages(messages, setting) },
-    ],
-    messages: [
-      {
-        over: 'chat',
-        provider: ({ chat, responses }, setting) => chat && new MessagesOverChat(chat, responses, setting),
-      },
-    ],
-    responses: [
-      {
-        over: 'messages',
-        provider: ({ messages }, setting) => messages && new ResponsesOverMessages(messages, setting),
-      },
-      { over: 'chat', provider: ({ chat }, setting) => chat && new ResponsesOverChat(chat, setting) },
-    ],
-  }
+export const TRANSLATIONS: {
+  readonly [Dialect in WritingDialect]: readonly TranslationEntry<RoutedProviderOf<Dialect>>[]
+} = {
+  chat: [
+    { over: 'messages', provider: ({ messages }, setting) => messages && new ChatOverMessages(messages, setting) },
+  ],
+  messages: [
+    {
+      over: 'chat',
+      provider: ({ chat, responses }, setting) => chat && new MessagesOverChat(chat, responses, setting),
+    },
+  ],
+  responses: [
+    {
+      over: 'messages',
+      provider: ({ messages }, setting) => messages && new ResponsesOverMessages(messages, setting),
+    },
+    { over: 'chat', provider: ({ chat }, setting) => chat && new ResponsesOverChat(chat, setting) },
+  ],
+}

@@ -256,6 +256,20 @@ describe('A request that a translation refuses', () => {
     expect([tried, answer]).toEqual([['other', 'native'], 'answered'])
   })
 
+  it('goes nowhere else where it was no refusal of the translation', async () => {
+    const { router, health } = routingOf({ channels, models: [row], dialects: { translate: 'on' } })
+    for (let failure = 0; failure < 3; failure++) health.begin('native').failed({})
+    const tried: string[] = []
+    const call = router
+      .route('chat', 'both', CALLER)
+      .attempt(newCall(), { canRetryAfterSend: true }, (_provider, { channelId }) => {
+        tried.push(channelId)
+        return Promise.reject(new GatewayError('overloaded', 'Full.'))
+      })
+    await expect(call).rejects.toThrow('Full.')
+    expect(tried).toEqual(['other'])
+  })
+
   it('is refused where no channel speaks its dialect', async () => {
     const { router } = routingOf(ON)
     const call = router

@@ -33,8 +33,8 @@ export class Translations {
     const { secret, rememberThinking, keepResponses } = this.store.current.dialects
     const ownerId = ownerOf(caller)
     const seals = new OwnerSeals(secret === undefined ? this.drawnSecret : Buffer.from(secret), ownerId)
-    const translating = TRANSLATIONS[client].find(({ over }) => over === upstream)
-    return translating?.provider(capabilities, {
+    const entry = TRANSLATIONS[client].find(({ over }) => over === upstream)
+    return entry?.provider(capabilities, {
       pair: { client, upstream },
       facts: factsOf(row),
       seals,

@@ -81,6 +81,8 @@ const ASKED: Readonly<Record<string, readonly [path: string, fields: object]>> =
   responses: ['/v1/responses', { input: 'Hello', max_output_tokens: 2000, store: false }],
 }
 
+const VENDORS_TOOL = { tools: [{ type: 'web_search' }] }
+
 /** The last event or chunk of each dialect, by which a client knows that an answer is whole. */
 const END = /data: \[DONE\]|event: message_stop|event: response\.(completed|incomplete)/
 
@@ -133,12 +135,16 @@ describe.each(PAIRS)('A request for $dialects', (pair) => {
       if (path !== '/v1/messages')
         expect(error).toMatchObject({ param: 'x-gateway-translation', code: 'invalid_value' })
       expect(upstream().requests).toEqual([])
+      const authorization = 'Bearer sk-of-a-stranger'
+      const stranger = await ask(pair, body('Hello'), { 'x-gateway-translation': wish, authorization })
+      expect([stranger.status, stranger.text]).toEqual([401, expect.not.stringContaining('strict')])
     },
   )
 
   it.each<[FaultName, number]>([
     ['429', 429],
     ['500', 502],
+    ['503', path === '/v1/messages' ? 529 : 503],
     ['529', path === '/v1/messages' ? 529 : 503],
     ['html', 502],
     ['malformed', 502],
@@ -258,6 +264,38 @@ describe('Tokens that nobody has to be paid for', () => {
     expect(answer.status).toBe(200)
     expect(answer.headers['x-gateway-estimated']).toBe(estimated)
     expect(JSON.parse(answer.text)).toMatchObject({ input_tokens: expect.any(Number) })
+  })
+})
+
+const COUNTS: readonly (readonly [string, string, object, object])[] = [
+  [
+    'messages over chat',
+    '/v1/messages/count_tokens',
+    { model: CHAT_MODEL, messages: SAID },
+    { tools: [{ type: 'web_search_20250305', name: 'web_search' }] },
+  ],
+  ['responses over chat', '/v1/responses/input_tokens', { model: CHAT_ONLY_MODEL, input: 'Hello' }, VENDORS_TOOL],
+  ['responses over messages', '/v1/responses/input_tokens', { model: MESSAGES_MODEL, input: 'Hello' }, VENDORS_TOOL],
+]
+
+describe.each(COUNTS)('Tokens of %s', (dialects, path, body, refused) => {
+  const count = (more: object, headers: object = {}): Promise<RawAnswer> =>
+    sendRaw(lab.gateway.url, {
+      path,
+      body: JSON.stringify({ ...body, ...more }),
+      headers: { authorization: `Bearer ${TEST_KEY}`, ...headers },
+    })
+
+  it('are not counted of a request that would be refused', async () => {
+    const answer = await count(refused)
+    expect([answer.status, answer.text]).toEqual([400, expect.stringContaining("'tools[0].type'")])
+  })
+
+  it('are counted without what would be dropped, unless the caller is strict', async () => {
+    const { status, headers } = await count({ x_later: 1 })
+    expect([status, headers['x-gateway-dialect'], headers['x-gateway-dropped']]).toEqual([200, dialects, 'x_later'])
+    const strict = await count({ x_later: 1 }, { 'x-gateway-translation': 'strict' })
+    expect([strict.status, strict.text]).toEqual([400, expect.stringContaining("'x_later'")])
   })
 })
 
