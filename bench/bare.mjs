@@ -20,7 +20,12 @@ const isKnown = ({ headers }) => callers.has(sha256((headers.authorization ?? ''
 const isChat = (body) => typeof body.model === 'string' && Array.isArray(body.messages) && body.messages.length > 0
 const isSpeech = (body) => typeof body.model === 'string' && typeof body.input === 'string' && body.input !== ''
 const isVideo = (body) => typeof body.prompt === 'string' && body.prompt !== ''
-const CHECKS = { '/v1/chat/completions': isChat, '/v1/audio/speech': isSpeech, [VIDEO_PATH]: isVideo }
+const CHECKS = {
+  '/v1/chat/completions': isChat,
+  '/v1/messages': isChat,
+  '/v1/audio/speech': isSpeech,
+  [VIDEO_PATH]: isVideo,
+}
 
 function refuse(response, status, message) {
   const type = status === 401 ? 'authentication_error' : status < 500 ? 'invalid_request_error' : 'upstream_error'

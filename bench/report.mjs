@@ -190,13 +190,13 @@ export function report(results) {
   )
   return [
     `${machine.cpu} x ${machine.cores}, Node ${machine.node}, load ${machine.loadBefore} before, ${results.mode} run, ${fixed(results.tookSeconds, 0)} s`,
-    ...(results.selfTest ? ['SELF TEST: the yardstick runs in the place of the gateway; ratios must be about 1.'] : []),
+    ...(results.selfTest
+      ? [
+          'SELF TEST: the yardstick runs in the place of the gateway; ratios must be about 1, those of translated calls about 0.',
+        ]
+      : []),
     `\nCPU per request (whole process, medians of ${cpu.chat.pairs.length} pairs of slots)\n${cpuTable(cpu)}`,
-    ...(translated.length === 0
-      ? []
-      : [
-          `\nTranslated calls beside relayed ones to the same upstream; the ratio is what they add to a call or a chunk of the yardstick\n${translatedTable(translated)}`,
-        ]),
+    `\nTranslated calls beside relayed ones to the same upstream; the ratio is what they add to a call or a chunk of the yardstick\n${translatedTable(translated)}`,
     `\nLatency, open loop, counted from when a request was due\n${latencyTable(latency)}`,
     `\nMemory\n${memoryTable(memory)}`,
     realtimeText(realtime),

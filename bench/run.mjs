@@ -134,7 +134,7 @@ async function measure(plan) {
   }
   await step('start and check', () => session.start())
   const cpu = await step('CPU', () => measureCpu(session, plan))
-  const translated = selfTest ? [] : await step('translated', () => measureTranslated(session, plan, cpu))
+  const translated = await step('translated', () => measureTranslated(session, plan, cpu))
   const latency = await step('latency', () => measureLatency(session, plan))
   const memory = await step('memory', () => measureMemory(session, plan))
   const realtime = await step('realtime', () => measureRealtime(session, plan))

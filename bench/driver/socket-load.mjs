@@ -12,10 +12,11 @@ const DRAIN_LIMIT_MS = 30_000
 
 const sum = (values) => values.reduce((total, value) => total + value, 0)
 
-async function openedSession(options) {
+async function openedSession(options, deadlineAtMs) {
   for (;;) {
     const session = new SocketSession(options)
     if (await session.opened) return session
+    if (performance.now() + RETRY_AFTER_MS > deadlineAtMs) throw new Error('The gateway opened no session in time.')
     await wait(RETRY_AFTER_MS)
   }
 }
@@ -43,9 +44,10 @@ export class SocketLoad {
   async #openAll(options, count) {
     const onAudio = () => this.#onAudio()
     const onError = (error) => this.#fail(error)
+    const deadlineAtMs = performance.now() + OPEN_LIMIT_MS
     while (this.sessions.length < count) {
       const length = Math.min(OPENED_AT_ONCE, count - this.sessions.length)
-      const next = Array.from({ length }, () => openedSession({ ...options, onAudio, onError }))
+      const next = Array.from({ length }, () => openedSession({ ...options, onAudio, onError }, deadlineAtMs))
       this.sessions.push(...(await Promise.all(next)))
     }
   }
