@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from '@jest/globals'
+import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import { ManualSource, RecordingSink } from '../../test/support/byte-streams.js'
 import { attemptOf, newCall, targetOf } from '../../test/support/raw-upstream.js'
 import type { ByteSource } from '../core/byte-stream.js'
@@ -71,6 +71,7 @@ class Steps {
 const streams: ByteSource[] = []
 afterEach(() => {
   for (const stream of streams.splice(0)) stream.cancel()
+  jest.useRealTimers()
 })
 
 const upstreamOf = (type: string, body: ByteSource): UpstreamResponse => ({
@@ -171,14 +172,50 @@ describe('A stream in the background', () => {
     expect(steps.kept).toEqual([])
   })
 
-  it('that begins late is held back until it is written down', async () => {
+  it('that begins late is not answered before it is written down: a caller who leaves meanwhile would end it unknown', async () => {
+    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] })
+    const { source, steps, answer } = relay('text/event-stream', { stream: true })
+    let isAnswered = false
+    void answer.then(() => (isAnswered = true))
+    source.data(': soon\n\n')
+    jest.advanceTimersByTime(60_000)
+    await turn()
+    expect([isAnswered, steps.begun.length]).toEqual([false, 0])
+    source.data(CREATED, DELTA)
+    await turn()
+    expect([isAnswered, steps.begun.length]).toEqual([false, 1])
+    await steps.done()
+    const { text } = read((await answer).body)
+    expect(text.replaceAll(': keep-alive\n\n', '')).toBe(`: soon\n\n${CREATED}${DELTA}`)
+  })
+
+  it('that ends before it has begun is a failure of its upstream', async () => {
     const { source, steps, answer } = relay('text/event-stream', { stream: true })
     source.data(': soon\n\n')
-    const sink = read((await answer).body)
-    source.data(CREATED, DELTA)
-    expect([sink.text, steps.begun.length]).toEqual([': soon\n\n', 1])
+    source.end()
+    await expect(answer).rejects.toMatchObject({
+      kind: 'upstream_failed',
+      details: { attempt: { channelError: true } },
+    })
+    expect(steps.begun).toEqual([])
+  })
+
+  it('that breaks off together with its first event is written down all the same', async () => {
+    const { source, steps, answer } = relay('text/event-stream', { stream: true })
+    const failed = expect(answer).rejects.toMatchObject({ kind: 'upstream_failed' })
+    source.data(CREATED)
+    source.end()
+    await turn()
+    expect(steps.begun).toEqual([{ responseId: 'resp_1', itemIds: [] }])
     await steps.done()
-    expect(sink.text).toBe(`: soon\n\n${CREATED}${DELTA}`)
+    await failed
+  })
+
+  it('that is none of a response is passed on once it is larger than what is held', async () => {
+    const { source, answer } = relay('text/event-stream', { stream: true })
+    const text = 'data: {}\n\n'.repeat(10_000)
+    source.data(text)
+    expect(read((await answer).body).text).toBe(text)
   })
 
   it('that is cut is no failure of the channel, and never looks complete', async () => {

@@ -272,7 +272,11 @@ describe.each([CHAT, MESSAGES])('The answer of a $upstream upstream as a respons
 function parsedMade({ translation }: ResponsesTranslation<object>): object | undefined {
   const made = translation.made?.()
   if (made === undefined) return undefined
-  return { ...made, response: JSON.parse(made.response), output: made.output.map((item): unknown => JSON.parse(item)) }
+  return {
+    ...made,
+    response: JSON.parse(made.response) as unknown,
+    output: made.output.map((item): unknown => JSON.parse(item)),
+  }
 }
 
 describe.each([CHAT, MESSAGES])('The events of a $upstream upstream as those of a response', (of) => {
