@@ -62,7 +62,7 @@ export class BackgroundBilling {
   /** Never rejects: the upstream works, whatever the store does. A row that it does not take now is written when it does. */
   async begin(begun: BegunResponse): Promise<void> {
     const nowMs = this.clock.nowMs()
-    const row = { ...begun, createdAtMs: nowMs, nextPollAtMs: nowMs + pauseMs(0, Math.random()), polls: 0 }
+    const row = { ...begun, createdAtMs: nowMs, nextPollAtMs: nowMs + pauseMs(0, Math.random()), polls: 0, misses: 0 }
     if (!isId(row.id)) {
       this.logUnrecorded(row, 'its id cannot be asked for')
       return

@@ -318,6 +318,24 @@ describe('The watcher of responses in the background', () => {
     expect(lab.log()).toMatchObject([{ level: 40, msg, reason, responseId: 'resp_1', keyId: 'team-a' }])
   })
 
+  it('asks again where an upstream does not know a response for once: one of its servers may lag behind', async () => {
+    const lab = replica()
+    await lab.begin('resp_1')
+    lab.clock.advance(61_000)
+    // A failure between two of them says nothing, and the response itself that it is known.
+    for (const progress of ['unknown', 'running', 'unknown'] as const) {
+      lab.upstream.progress.set('resp_1', progress)
+      await passPoll(lab, 'resp_1')
+    }
+    expect([lab.usage.tasks, rowOf(lab, 'resp_1')?.misses]).toEqual([[], 1])
+    lab.upstream.progress.set('resp_1', DOWN)
+    await passPoll(lab, 'resp_1')
+    expect(rowOf(lab, 'resp_1')?.misses).toBe(1)
+    lab.upstream.progress.set('resp_1', ended('resp_1'))
+    await passPoll(lab, 'resp_1')
+    expect(lab.usage.settled).toMatchObject([{ hasSucceeded: true }])
+  })
+
   it('waits for a channel that is not configured any more, and says so once', async () => {
     const lab = replica()
     await lab.begin('resp_1')
