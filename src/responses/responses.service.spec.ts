@@ -629,7 +629,6 @@ describe('A response in the background', () => {
   it.each([
     ['has ended, with its figures', END, END.usage],
     ['runs, without figures', 'running' as const, undefined],
-    ['cannot be asked for, without figures', STORE_AWAY, undefined],
   ])('that is deleted when it %s, is billed once', async (_what, progress, figures) => {
     const { service, call, first, usage, rowOf } = await begunLab()
     first.progressSeen = progress
@@ -637,6 +636,28 @@ describe('A response in the background', () => {
     expect(first.asked).toEqual(['progress', 'delete'])
     expect(usage.settled.map(({ usage: used }) => used)).toEqual([figures])
     expect(await rowOf()).toBeUndefined()
+  })
+
+  it('is not deleted where its upstream cannot say what it has used: that would not be known any more', async () => {
+    const { service, call, first, usage, rowOf } = await begunLab()
+    first.progressSeen = new GatewayError('upstream_failed', 'Down.')
+    await expect(service.delete(pinned, call)).rejects.toBe(first.progressSeen)
+    expect([first.asked, usage.settled]).toEqual([['progress'], []])
+    first.progressSeen = END
+    await service.delete(pinned, call)
+    expect(usage.settled).toMatchObject([{ usage: END.usage }])
+    expect(await rowOf()).toBeUndefined()
+  })
+
+  it('is not deleted while what it has used cannot be written down', async () => {
+    const { service, call, first, usage, rows } = await begunLab()
+    first.progressSeen = END
+    rows.failureOfEnd = STORE_AWAY
+    await expect(service.delete(pinned, call)).rejects.toBe(STORE_AWAY)
+    expect(first.asked).toEqual(['progress'])
+    rows.failureOfEnd = undefined
+    await service.delete(pinned, call)
+    expect(usage.settled).toMatchObject([{ usage: END.usage }])
   })
 
   it.each(['find', 'cancel'] as const)('is none that a translation has made: %s', async (name) => {
