@@ -22,7 +22,7 @@ const COMPLETED = { ...RUNNING, status: 'completed', output: [MESSAGE], usage: U
 const END: EndedResponse = {
   responseId: 'resp_1',
   itemIds: ['msg_1'],
-  hasSucceeded: true,
+  outcome: 'ok',
   usage: { units: USAGE, estimated: false },
 }
 const ALLOWED = new HeaderAllowList()
@@ -275,15 +275,24 @@ describe('Events that a caller goes on with', () => {
 })
 
 describe('The state of a response', () => {
+  const REPORTED = { units: USAGE, estimated: false }
+  const COUNTED = { units: { output_tokens: 2 }, estimated: true }
+  const NOTHING = { units: { input_tokens: 0, output_tokens: 0, total_tokens: 0 }, estimated: true }
+
   it.each([
-    ['completed', USAGE, true, { units: USAGE, estimated: false }],
-    ['incomplete', USAGE, true, { units: USAGE, estimated: false }],
-    ['completed', null, true, { units: { output_tokens: 2 }, estimated: true }],
-    ['failed', null, false, undefined],
-    ['cancelled', null, false, undefined],
-    ['cancelled', USAGE, false, { units: USAGE, estimated: false }],
-  ])('is %s with usage %j', (status, usage, hasSucceeded, used) => {
-    expect(endOf({ ...COMPLETED, status, usage })).toEqual({ ...END, hasSucceeded, usage: used })
+    ['completed', USAGE, 'ok', REPORTED],
+    ['incomplete', USAGE, 'ok', REPORTED],
+    ['completed', null, 'ok', COUNTED],
+    ['failed', null, 'upstream_failed', NOTHING],
+    ['failed', USAGE, 'upstream_failed', REPORTED],
+    ['cancelled', null, 'caller_left', COUNTED],
+    ['cancelled', USAGE, 'caller_left', REPORTED],
+  ])('is %s with usage %j', (status, usage, outcome, used) => {
+    expect(endOf({ ...COMPLETED, status, usage })).toEqual({ ...END, outcome, usage: used })
+  })
+
+  it.each(['completed', 'cancelled'])('is %s, and shows nothing of what it has used: that is not known', (status) => {
+    expect(endOf({ ...COMPLETED, status, output: [], usage: null })).toMatchObject({ usage: undefined })
   })
 
   it.each(['queued', 'in_progress', 'unheard_of', undefined])('is no end: %s', (status) => {

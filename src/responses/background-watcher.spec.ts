@@ -165,7 +165,7 @@ async function passPoll(lab: Replica, id: string): Promise<void> {
 const ended = (responseId: string, more: Partial<EndedResponse> = {}): EndedResponse => ({
   responseId,
   itemIds: [`msg_of_${responseId}`],
-  hasSucceeded: true,
+  outcome: 'ok',
   usage: { units: { input_tokens: 7, output_tokens: 5 }, estimated: false },
   ...more,
 })
@@ -190,7 +190,7 @@ describe('The watcher of responses in the background', () => {
         route: '/v1/responses',
         model: 'gpt-5-mini',
         channelId: 'main',
-        hasSucceeded: true,
+        outcome: 'ok',
         usage: { units: { input_tokens: 7, output_tokens: 5 }, estimated: false },
         durationMs: expect.any(Number),
       },
@@ -287,9 +287,9 @@ describe('The watcher of responses in the background', () => {
     expect(lab.usage.settled).toHaveLength(1)
   })
 
-  it.each([
-    ['failed', { hasSucceeded: false, usage: undefined }],
-    ['was cancelled after it had used something', { hasSucceeded: false }],
+  it.each<[string, Partial<EndedResponse>]>([
+    ['failed', { outcome: 'upstream_failed', usage: undefined }],
+    ['was cancelled after it had used something', { outcome: 'caller_left' }],
     ['is incomplete', {}],
   ])('records what its upstream says of one that %s', async (_what, more) => {
     const lab = replica()
@@ -297,7 +297,7 @@ describe('The watcher of responses in the background', () => {
     const end = ended('resp_1', more)
     lab.upstream.progress.set('resp_1', end)
     await passPoll(lab, 'resp_1')
-    expect(lab.usage.settled).toMatchObject([{ hasSucceeded: end.hasSucceeded, usage: end.usage }])
+    expect(lab.usage.settled).toMatchObject([{ outcome: end.outcome, usage: end.usage }])
   })
 
   it.each([
@@ -312,7 +312,7 @@ describe('The watcher of responses in the background', () => {
     expect(lab.usage.tasks).toEqual([])
     lab.clock.advance(ageMs)
     await passPoll(lab, 'resp_1')
-    expect(lab.usage.settled).toMatchObject([{ hasSucceeded: false, usage: undefined }])
+    expect(lab.usage.settled).toMatchObject([{ outcome: 'upstream_failed', usage: undefined }])
     const msg = 'a background response is recorded without figures'
     await eventually(() => lab.log().length > 0)
     expect(lab.log()).toMatchObject([{ level: 40, msg, reason, responseId: 'resp_1', keyId: 'team-a' }])
@@ -333,7 +333,7 @@ describe('The watcher of responses in the background', () => {
     expect(rowOf(lab, 'resp_1')?.misses).toBe(1)
     lab.upstream.progress.set('resp_1', ended('resp_1'))
     await passPoll(lab, 'resp_1')
-    expect(lab.usage.settled).toMatchObject([{ hasSucceeded: true }])
+    expect(lab.usage.settled).toMatchObject([{ outcome: 'ok' }])
   })
 
   it('waits for a channel that is not configured any more, and says so once', async () => {

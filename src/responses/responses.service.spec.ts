@@ -501,10 +501,10 @@ describe('A request that goes on with what the gateway keeps', () => {
 
 describe('A response in the background', () => {
   const IN_BACKGROUND = { background: true }
-  const END = {
+  const END: EndedResponse = {
     responseId: 'resp_1',
     itemIds: ['msg_end'],
-    hasSucceeded: true,
+    outcome: 'ok',
     usage: { units: { input_tokens: 7, output_tokens: 5 }, estimated: false },
   }
 
@@ -627,14 +627,15 @@ describe('A response in the background', () => {
   })
 
   it.each([
-    ['has ended, with its figures', END, END.usage],
-    ['runs, without figures', 'running' as const, undefined],
-  ])('that is deleted when it %s, is billed once', async (_what, progress, figures) => {
+    ['has ended, with its figures', END, { outcome: 'ok', usage: END.usage }],
+    ['runs, without figures', 'running' as const, { outcome: 'caller_left', usage: undefined }],
+  ])('that is deleted when it %s, is billed once', async (_what, progress, bill) => {
     const { service, call, first, usage, rowOf } = await begunLab()
     first.progressSeen = progress
     await service.delete(pinned, call)
     expect(first.asked).toEqual(['progress', 'delete'])
-    expect(usage.settled.map(({ usage: used }) => used)).toEqual([figures])
+    expect(usage.settled).toHaveLength(1)
+    expect(usage.settled).toMatchObject([bill])
     expect(await rowOf()).toBeUndefined()
   })
 
