@@ -15,6 +15,8 @@ create table background_response (
   -- Leased to a process until then.
   locked_until_ms bigint not null default 0,
   polls integer not null default 0,
+  -- Polls in a row whose upstream did not know the response.
+  misses integer not null default 0,
   primary key (owner_id, id)
 );
 

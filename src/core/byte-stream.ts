@@ -95,9 +95,12 @@ export class ProviderResponse {
 /** Bytes that may wait beyond what was asked for before the source is paused. */
 const SPARE_BYTES = 65_536
 
-interface PeekRules {
+/** When the beginning of a body is enough. */
+export interface PeekRules {
   /** Enough to go on with: 1 = the first bytes. */
   readonly bytes: number
+  /** Whether what has arrived is enough, checked with each piece; a body that fills the spare bytes goes on without. */
+  readonly until?: () => boolean
   /** Silence after which to go on all the same; absent = wait for bytes or the end. */
   readonly graceMs?: number
 }
@@ -110,7 +113,7 @@ interface PeekRules {
 export async function peek(source: ByteSource, rules: PeekRules): Promise<PeekedSource> {
   const peeked = await new Promise<PeekedSource>((resolve) => {
     let grace: NodeJS.Timeout | undefined
-    const held = new PeekedSource(source, rules.bytes, () => {
+    const held = new PeekedSource(source, rules, () => {
       clearTimeout(grace)
       resolve(held)
     })
@@ -136,7 +139,7 @@ export class PeekedSource implements ByteSource, ByteSink {
 
   constructor(
     private readonly source: ByteSource,
-    private readonly enoughBytes: number,
+    private readonly rules: Pick<PeekRules, 'bytes' | 'until'>,
     private readonly settle: () => void,
   ) {}
 
@@ -160,7 +163,7 @@ export class PeekedSource implements ByteSource, ByteSink {
     this.held.push(chunk)
     this.heldBytes += chunk.length
     if (this.isOverfull) this.source.pause()
-    if (this.heldBytes >= this.enoughBytes) this.settle()
+    if (this.isEnough) this.settle()
   }
 
   end(): void {
@@ -197,7 +200,11 @@ export class PeekedSource implements ByteSource, ByteSink {
     this.source.cancel()
   }
 
+  private get isEnough(): boolean {
+    return this.isOverfull || (this.heldBytes >= this.rules.bytes && this.rules.until?.() !== false)
+  }
+
   private get isOverfull(): boolean {
-    return this.heldBytes > this.enoughBytes + SPARE_BYTES
+    return this.heldBytes > this.rules.bytes + SPARE_BYTES
   }
 }

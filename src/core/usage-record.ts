@@ -134,7 +134,7 @@ export type UnitColumn = (typeof UNIT_NAMES)[UnitName]
 export const USAGE_OUTCOMES = ['ok', 'caller_left', 'upstream_failed', 'refused'] as const
 export type UsageOutcome = (typeof USAGE_OUTCOMES)[number]
 
-/** `free`: nothing was used. `unpriced`: something was, for which the table has no price. */
+/** `free`: nothing was used. `unpriced`: something was, for which the table has no price, or it is not known what. */
 export const PRICINGS = ['priced', 'unpriced', 'free'] as const
 export type Pricing = (typeof PRICINGS)[number]
 
@@ -202,8 +202,8 @@ export interface EndedTask {
   readonly route: string
   readonly model: string
   readonly channelId: string
-  readonly hasSucceeded: boolean
-  /** undefined where no figures are known. */
+  readonly outcome: UsageOutcome
+  /** undefined where it is not known what was used: that is unpriced. */
   readonly usage: Usage | undefined
   readonly durationMs: number | undefined
 }

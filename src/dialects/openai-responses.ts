@@ -173,19 +173,31 @@ async function streamOf(
   }
   const endedEarly = (): GatewayError | undefined => (events.isInBackground ? streamEnded() : undefined)
   const dialect = { ...RESPONSES_EVENTS, secret: context.credentials, deltas: events, figures, endedEarly }
-  const answer = await eventStreamResponse(response, allowed, dialect, { usage, filter: events.filter })
+  const readers = { usage, filter: events.filter }
+  // The id of a response in the background must be learnt, also where its caller has left: nothing is answered before.
+  const begins = background === undefined ? {} : { hasBegun: () => events.hasBegun }
+  const stream = eventStreamResponse(response, allowed, dialect, { ...readers, ...begins })
+  const answer = await onceBegun(stream, events, background)
   const { status, headers, body, onFailure } = answer
   if (Buffer.isBuffer(body)) return answer
   let held = body
-  if (background !== undefined) {
-    // Nearly always there by now, and not to be missed where the caller has left.
-    const begun = events.takeBegun()
-    if (begun !== undefined) await background.begun(begun)
-    else held = new HeldEnd(held, events.takeBegun, background.begun)
-    held = new HeldEnd(held, events.takeEnded, background.ended)
-  }
+  if (background !== undefined) held = new HeldEnd(held, events.takeEnded, background.ended)
   if (keep !== undefined) held = new HeldEnd(held, events.takeIds, keep)
   return held === body ? answer : new ProviderResponse(status, headers, held, usage, onFailure)
+}
+
+/** A stream that breaks off together with its first event has begun, too. */
+async function onceBegun(
+  stream: Promise<ProviderResponse>,
+  events: ResponseEvents,
+  background: BackgroundResponse | undefined,
+): Promise<ProviderResponse> {
+  try {
+    return await stream
+  } finally {
+    const begun = events.takeBegun()
+    if (begun !== undefined) await background?.begun(begun)
+  }
 }
 
 /** The events of a response that is made in the background, from where the request says. */

@@ -40,7 +40,12 @@ export class ResponseEvents implements FrameCounter {
   }
 
   get isInBackground(): boolean {
-    return this.background !== 'no'
+    return this.background === 'yes'
+  }
+
+  /** Whether it is known if the response is made in the background, and by which id. */
+  get hasBegun(): boolean {
+    return this.background !== 'asked'
   }
 
   checkpoint(): void {

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from '@jest/globals'
+import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import { ManualSource, RecordingSink } from '../../test/support/byte-streams.js'
 import { attemptOf, newCall, targetOf } from '../../test/support/raw-upstream.js'
 import type { ByteSource } from '../core/byte-stream.js'
@@ -22,7 +22,7 @@ const COMPLETED = { ...RUNNING, status: 'completed', output: [MESSAGE], usage: U
 const END: EndedResponse = {
   responseId: 'resp_1',
   itemIds: ['msg_1'],
-  hasSucceeded: true,
+  outcome: 'ok',
   usage: { units: USAGE, estimated: false },
 }
 const ALLOWED = new HeaderAllowList()
@@ -71,6 +71,7 @@ class Steps {
 const streams: ByteSource[] = []
 afterEach(() => {
   for (const stream of streams.splice(0)) stream.cancel()
+  jest.useRealTimers()
 })
 
 const upstreamOf = (type: string, body: ByteSource): UpstreamResponse => ({
@@ -171,14 +172,50 @@ describe('A stream in the background', () => {
     expect(steps.kept).toEqual([])
   })
 
-  it('that begins late is held back until it is written down', async () => {
+  it('that begins late is not answered before it is written down: a caller who leaves meanwhile would end it unknown', async () => {
+    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] })
+    const { source, steps, answer } = relay('text/event-stream', { stream: true })
+    let isAnswered = false
+    void answer.then(() => (isAnswered = true))
+    source.data(': soon\n\n')
+    jest.advanceTimersByTime(60_000)
+    await turn()
+    expect([isAnswered, steps.begun.length]).toEqual([false, 0])
+    source.data(CREATED, DELTA)
+    await turn()
+    expect([isAnswered, steps.begun.length]).toEqual([false, 1])
+    await steps.done()
+    const { text } = read((await answer).body)
+    expect(text.replaceAll(': keep-alive\n\n', '')).toBe(`: soon\n\n${CREATED}${DELTA}`)
+  })
+
+  it('that ends before it has begun is a failure of its upstream', async () => {
     const { source, steps, answer } = relay('text/event-stream', { stream: true })
     source.data(': soon\n\n')
-    const sink = read((await answer).body)
-    source.data(CREATED, DELTA)
-    expect([sink.text, steps.begun.length]).toEqual([': soon\n\n', 1])
+    source.end()
+    await expect(answer).rejects.toMatchObject({
+      kind: 'upstream_failed',
+      details: { attempt: { channelError: true } },
+    })
+    expect(steps.begun).toEqual([])
+  })
+
+  it('that breaks off together with its first event is written down all the same', async () => {
+    const { source, steps, answer } = relay('text/event-stream', { stream: true })
+    const failed = expect(answer).rejects.toMatchObject({ kind: 'upstream_failed' })
+    source.data(CREATED)
+    source.end()
+    await turn()
+    expect(steps.begun).toEqual([{ responseId: 'resp_1', itemIds: [] }])
     await steps.done()
-    expect(sink.text).toBe(`: soon\n\n${CREATED}${DELTA}`)
+    await failed
+  })
+
+  it('that is none of a response is passed on once it is larger than what is held', async () => {
+    const { source, answer } = relay('text/event-stream', { stream: true })
+    const text = 'data: {}\n\n'.repeat(10_000)
+    source.data(text)
+    expect(read((await answer).body).text).toBe(text)
   })
 
   it('that is cut is no failure of the channel, and never looks complete', async () => {
@@ -238,15 +275,24 @@ describe('Events that a caller goes on with', () => {
 })
 
 describe('The state of a response', () => {
+  const REPORTED = { units: USAGE, estimated: false }
+  const COUNTED = { units: { output_tokens: 2 }, estimated: true }
+  const NOTHING = { units: { input_tokens: 0, output_tokens: 0, total_tokens: 0 }, estimated: true }
+
   it.each([
-    ['completed', USAGE, true, { units: USAGE, estimated: false }],
-    ['incomplete', USAGE, true, { units: USAGE, estimated: false }],
-    ['completed', null, true, { units: { output_tokens: 2 }, estimated: true }],
-    ['failed', null, false, undefined],
-    ['cancelled', null, false, undefined],
-    ['cancelled', USAGE, false, { units: USAGE, estimated: false }],
-  ])('is %s with usage %j', (status, usage, hasSucceeded, used) => {
-    expect(endOf({ ...COMPLETED, status, usage })).toEqual({ ...END, hasSucceeded, usage: used })
+    ['completed', USAGE, 'ok', REPORTED],
+    ['incomplete', USAGE, 'ok', REPORTED],
+    ['completed', null, 'ok', COUNTED],
+    ['failed', null, 'upstream_failed', NOTHING],
+    ['failed', USAGE, 'upstream_failed', REPORTED],
+    ['cancelled', null, 'caller_left', COUNTED],
+    ['cancelled', USAGE, 'caller_left', REPORTED],
+  ])('is %s with usage %j', (status, usage, outcome, used) => {
+    expect(endOf({ ...COMPLETED, status, usage })).toEqual({ ...END, outcome, usage: used })
+  })
+
+  it.each(['completed', 'cancelled'])('is %s, and shows nothing of what it has used: that is not known', (status) => {
+    expect(endOf({ ...COMPLETED, status, output: [], usage: null })).toMatchObject({ usage: undefined })
   })
 
   it.each(['queued', 'in_progress', 'unheard_of', undefined])('is no end: %s', (status) => {

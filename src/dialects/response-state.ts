@@ -2,6 +2,7 @@ import { type ByteSource, ProviderResponse } from '../core/byte-stream.js'
 import type { Usage } from '../core/request-context.js'
 import { tokensOf } from '../core/token-counter.js'
 import { RelayedUsage, reportedUsage, withUsageFromEnds } from '../core/usage.js'
+import type { UsageOutcome } from '../core/usage-record.js'
 import { isRecord } from '../core/validation-rules.js'
 import type { UpstreamResponse } from '../upstream/exchange.js'
 import { type HeaderAllowList, jsonResponse } from '../upstream/upstream-response.js'
@@ -11,8 +12,7 @@ type Response = Readonly<Record<string, unknown>>
 
 /** A response that is not being made any more. */
 export interface EndedResponse extends ResponseIds {
-  /** It was answered, be it in part. */
-  readonly hasSucceeded: boolean
+  readonly outcome: UsageOutcome
   /** undefined where nothing is known of it. */
   readonly usage: Usage | undefined
 }
@@ -44,20 +44,25 @@ export function textTokensIn(value: unknown): number {
 export const isInBackground = ({ status, background }: Response): boolean =>
   background !== false && (status === 'queued' || status === 'in_progress')
 
-const ENDS: ReadonlyMap<unknown, { readonly hasSucceeded: boolean }> = new Map([
-  ['completed', { hasSucceeded: true }],
-  ['incomplete', { hasSucceeded: true }],
-  ['failed', { hasSucceeded: false }],
-  ['cancelled', { hasSucceeded: false }],
+const OUTCOMES: ReadonlyMap<unknown, UsageOutcome> = new Map([
+  ['completed', 'ok'],
+  ['incomplete', 'ok'],
+  ['failed', 'upstream_failed'],
+  ['cancelled', 'caller_left'],
 ])
 
-/** Undefined while the response is made. What was asked is not seen: where no figures are reported, the answer alone is counted. */
+/** Undefined while the response is made. */
 export function endOf(response: Response): EndedResponse | undefined {
-  const end = ENDS.get(response['status'])
+  const outcome = OUTCOMES.get(response['status'])
   const ids = idsOf(response)
-  if (end === undefined || ids === undefined) return undefined
-  const counted: Usage = { units: { output_tokens: textTokensIn(response['output']) }, estimated: true }
-  return { ...ids, ...end, usage: reportedUsage(response['usage']) ?? (end.hasSucceeded ? counted : undefined) }
+  if (outcome === undefined || ids === undefined) return undefined
+  return { ...ids, outcome, usage: usageIn(response) ?? countedUsage(response['output']) }
+}
+
+/** Of the answer alone, as what was asked is not seen. Where none is shown it may have been thought about: 0 would say that it was not. */
+function countedUsage(output: unknown): Usage | undefined {
+  const tokens = textTokensIn(output)
+  return tokens === 0 ? undefined : { units: { output_tokens: tokens }, estimated: true }
 }
 
 /**
@@ -75,7 +80,7 @@ export async function progressIn(
   const { body } = withUsageFromEnds(answer, usage)
   if (!Buffer.isBuffer(body)) await drained(body)
   const { reportedUsage: reported } = usage
-  return reported === undefined ? 'running' : { responseId, itemIds: [], hasSucceeded: true, usage: reported }
+  return reported === undefined ? 'running' : { responseId, itemIds: [], outcome: 'ok', usage: reported }
 }
 
 const drained = (source: ByteSource): Promise<void> =>

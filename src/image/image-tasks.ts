@@ -35,7 +35,7 @@ export class EndedImages {
       route: path.replace(id, ':id'),
       model: IMAGE_FETCH.billing.model,
       channelId,
-      hasSucceeded,
+      outcome: hasSucceeded ? 'ok' : 'upstream_failed',
       usage: { units: { images: hasSucceeded ? 1 : 0 }, estimated: false },
       durationMs: undefined,
     })

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common'
 import { GatewayError } from '../core/errors.js'
-import { type EndedTask, UsageRecorder } from '../core/usage-record.js'
+import { type EndedTask, type UsageOutcome, UsageRecorder } from '../core/usage-record.js'
 import type { EndedResponse } from '../dialects/response-state.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
@@ -28,10 +28,10 @@ export const MAXIMUM_PAUSE_MS = Math.ceil(LONGEST_PAUSE_MS * (1 + JITTER))
 /** What begins a row. */
 export type BegunResponse = Pick<BackgroundResponseRow, 'ownerId' | 'id' | 'channelId' | 'model' | 'route'>
 
-/** What is recorded where nothing is known of a response any more. */
-const WITHOUT_FIGURES = { hasSucceeded: false, usage: undefined, itemIds: [] } as const
+type Ending = Omit<EndedResponse, 'responseId'>
 
-type Ending = Pick<EndedResponse, 'hasSucceeded' | 'usage' | 'itemIds'>
+/** What is recorded where it is not known what a response has used. */
+const withoutFigures = (outcome: UsageOutcome): Ending => ({ outcome, usage: undefined, itemIds: [] })
 
 /** Keeps the bill of responses in the background open until it is known what they have used. */
 @Injectable()
@@ -62,7 +62,7 @@ export class BackgroundBilling {
   /** Never rejects: the upstream works, whatever the store does. A row that it does not take now is written when it does. */
   async begin(begun: BegunResponse): Promise<void> {
     const nowMs = this.clock.nowMs()
-    const row = { ...begun, createdAtMs: nowMs, nextPollAtMs: nowMs + pauseMs(0, Math.random()), polls: 0 }
+    const row = { ...begun, createdAtMs: nowMs, nextPollAtMs: nowMs + pauseMs(0, Math.random()), polls: 0, misses: 0 }
     if (!isId(row.id)) {
       this.logUnrecorded(row, 'its id cannot be asked for')
       return
@@ -91,17 +91,17 @@ export class BackgroundBilling {
     }
   }
 
-  /** Its upstream does not know it any more. Never rejects: the upstream's answer to the next question says the same. */
+  /** Its caller has deleted it. Never rejects: the upstream's answers to the next polls say the same. */
   async deleted(row: BackgroundResponseRow): Promise<void> {
     try {
-      await this.settle(row, WITHOUT_FIGURES)
+      await this.settle(row, withoutFigures('caller_left'))
     } catch (error) {
       this.logLater(row.id, error)
     }
   }
 
   /** Ends the row and records its use, once whatever happens. Rejects with `overloaded` while the store is away. */
-  async settle(row: BackgroundResponseRow, end: Ending = WITHOUT_FIGURES): Promise<void> {
+  async settle(row: BackgroundResponseRow, end: Ending = withoutFigures('upstream_failed')): Promise<void> {
     await this.usage.endTask(endedTask(row, end, this.clock.nowMs()), (record) =>
       this.rows.end(row, end.itemIds, record),
     )
@@ -173,14 +173,14 @@ export const shown = ({ id, channelId, model, ownerId }: BackgroundResponseRow) 
   keyId: ownerId,
 })
 
-const endedTask = (row: BackgroundResponseRow, { hasSucceeded, usage }: Ending, nowMs: number): EndedTask => ({
+const endedTask = (row: BackgroundResponseRow, { outcome, usage }: Ending, nowMs: number): EndedTask => ({
   id: `response ${row.channelId} ${row.id}`,
   ownerId: row.ownerId,
   usageClass: RESPONSES.billing.usageClass,
   route: row.route,
   model: row.model,
   channelId: row.channelId,
-  hasSucceeded,
+  outcome,
   usage,
   // The clock may have been set back meanwhile.
   durationMs: Math.max(0, nowMs - row.createdAtMs),

@@ -8,6 +8,7 @@ import {
   type BackgroundResponseRow,
   BackgroundResponses,
   type LatestPolls,
+  type NextPoll,
 } from './background-responses.js'
 import { insertPins } from './response-pins.pg.js'
 
@@ -26,7 +27,7 @@ export class KyselyBackgroundResponses extends BackgroundResponses {
   }
 
   override begin(row: BackgroundResponseRow): Promise<void> {
-    const { ownerId, id, channelId, model, route, createdAtMs, nextPollAtMs, polls } = row
+    const { ownerId, id, channelId, model, route, createdAtMs, nextPollAtMs, polls, misses } = row
     const values = {
       owner_id: ownerId,
       id,
@@ -36,6 +37,7 @@ export class KyselyBackgroundResponses extends BackgroundResponses {
       created_at_ms: createdAtMs,
       next_poll_at_ms: nextPollAtMs,
       polls,
+      misses,
     }
     return this.database.transaction(async (queries) => {
       await queries
@@ -88,7 +90,7 @@ export class KyselyBackgroundResponses extends BackgroundResponses {
     return row?.due_at_ms
   }
 
-  override async reschedule(claimed: BackgroundResponseRow, nextPollAtMs: number, polls: number): Promise<void> {
+  override async reschedule(claimed: BackgroundResponseRow, { nextPollAtMs, polls, misses }: NextPoll): Promise<void> {
     await this.database.run((queries) =>
       queries
         .updateTable('background_response')
@@ -97,6 +99,7 @@ export class KyselyBackgroundResponses extends BackgroundResponses {
             then ${nextPollAtMs}::bigint else next_poll_at_ms end`,
           locked_until_ms: 0,
           polls,
+          misses,
         })
         .where('owner_id', '=', claimed.ownerId)
         .where('id', '=', claimed.id)
@@ -156,4 +159,5 @@ const rowOf = (row: Selectable<BackgroundResponseTable>): BackgroundResponseRow 
   createdAtMs: row.created_at_ms,
   nextPollAtMs: row.next_poll_at_ms,
   polls: row.polls,
+  misses: row.misses,
 })

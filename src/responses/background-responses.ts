@@ -15,7 +15,12 @@ export interface BackgroundResponseRow {
   readonly nextPollAtMs: number
   /** Made so far. */
   readonly polls: number
+  /** Polls in a row whose upstream did not know the response. */
+  readonly misses: number
 }
+
+/** The next poll of a response that has not ended, as far as is known. */
+export type NextPoll = Pick<BackgroundResponseRow, 'nextPollAtMs' | 'polls' | 'misses'>
 
 /** Times in Unix milliseconds. */
 export interface BackgroundClaim {
@@ -46,7 +51,7 @@ export abstract class BackgroundResponses {
   /** When the next row is due and not leased; undefined where there is none. */
   abstract nextDueAtMs(): Promise<number | undefined>
   /** Frees the lease of a claimed row and plans its next poll, unless an earlier one was asked for meanwhile. */
-  abstract reschedule(claimed: BackgroundResponseRow, nextPollAtMs: number, polls: number): Promise<void>
+  abstract reschedule(claimed: BackgroundResponseRow, next: NextPoll): Promise<void>
   /** Makes a row due at that time, if it is not due earlier. */
   abstract hasten(ownerId: string, id: string, atMs: number): Promise<void>
   /**

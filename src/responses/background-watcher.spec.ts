@@ -165,7 +165,7 @@ async function passPoll(lab: Replica, id: string): Promise<void> {
 const ended = (responseId: string, more: Partial<EndedResponse> = {}): EndedResponse => ({
   responseId,
   itemIds: [`msg_of_${responseId}`],
-  hasSucceeded: true,
+  outcome: 'ok',
   usage: { units: { input_tokens: 7, output_tokens: 5 }, estimated: false },
   ...more,
 })
@@ -190,7 +190,7 @@ describe('The watcher of responses in the background', () => {
         route: '/v1/responses',
         model: 'gpt-5-mini',
         channelId: 'main',
-        hasSucceeded: true,
+        outcome: 'ok',
         usage: { units: { input_tokens: 7, output_tokens: 5 }, estimated: false },
         durationMs: expect.any(Number),
       },
@@ -287,9 +287,9 @@ describe('The watcher of responses in the background', () => {
     expect(lab.usage.settled).toHaveLength(1)
   })
 
-  it.each([
-    ['failed', { hasSucceeded: false, usage: undefined }],
-    ['was cancelled after it had used something', { hasSucceeded: false }],
+  it.each<[string, Partial<EndedResponse>]>([
+    ['failed', { outcome: 'upstream_failed', usage: undefined }],
+    ['was cancelled after it had used something', { outcome: 'caller_left' }],
     ['is incomplete', {}],
   ])('records what its upstream says of one that %s', async (_what, more) => {
     const lab = replica()
@@ -297,7 +297,7 @@ describe('The watcher of responses in the background', () => {
     const end = ended('resp_1', more)
     lab.upstream.progress.set('resp_1', end)
     await passPoll(lab, 'resp_1')
-    expect(lab.usage.settled).toMatchObject([{ hasSucceeded: end.hasSucceeded, usage: end.usage }])
+    expect(lab.usage.settled).toMatchObject([{ outcome: end.outcome, usage: end.usage }])
   })
 
   it.each([
@@ -312,10 +312,28 @@ describe('The watcher of responses in the background', () => {
     expect(lab.usage.tasks).toEqual([])
     lab.clock.advance(ageMs)
     await passPoll(lab, 'resp_1')
-    expect(lab.usage.settled).toMatchObject([{ hasSucceeded: false, usage: undefined }])
+    expect(lab.usage.settled).toMatchObject([{ outcome: 'upstream_failed', usage: undefined }])
     const msg = 'a background response is recorded without figures'
     await eventually(() => lab.log().length > 0)
     expect(lab.log()).toMatchObject([{ level: 40, msg, reason, responseId: 'resp_1', keyId: 'team-a' }])
+  })
+
+  it('asks again where an upstream does not know a response for once: one of its servers may lag behind', async () => {
+    const lab = replica()
+    await lab.begin('resp_1')
+    lab.clock.advance(61_000)
+    // A failure between two of them says nothing, and the response itself that it is known.
+    for (const progress of ['unknown', 'running', 'unknown'] as const) {
+      lab.upstream.progress.set('resp_1', progress)
+      await passPoll(lab, 'resp_1')
+    }
+    expect([lab.usage.tasks, rowOf(lab, 'resp_1')?.misses]).toEqual([[], 1])
+    lab.upstream.progress.set('resp_1', DOWN)
+    await passPoll(lab, 'resp_1')
+    expect(rowOf(lab, 'resp_1')?.misses).toBe(1)
+    lab.upstream.progress.set('resp_1', ended('resp_1'))
+    await passPoll(lab, 'resp_1')
+    expect(lab.usage.settled).toMatchObject([{ outcome: 'ok' }])
   })
 
   it('waits for a channel that is not configured any more, and says so once', async () => {

@@ -14,6 +14,7 @@ import { ProviderRouter } from '../routing/router.js'
 import { Database } from '../storage/database.js'
 import { Clock, CLOCK_TOLERANCE_MS, KeyedQueue, withTimeout } from '../tasks/background-work.js'
 import { DueWorkLoop } from '../tasks/due-work-loop.js'
+import { MISSES_UNTIL_GONE } from '../tasks/transitions.js'
 import { BackgroundBilling, MAXIMUM_PAUSE_MS, pauseMs, shown } from './background-billing.js'
 import { type BackgroundResponseRow, BackgroundResponses } from './background-responses.js'
 import { OpenBillsMark } from './open-bills-mark.js'
@@ -126,7 +127,7 @@ export class BackgroundWatcher implements OnModuleInit, OnModuleDestroy, BeforeA
 
   /** Frees a lease without a result; it runs out by itself where the store is away. */
   private release(row: BackgroundResponseRow): void {
-    this.releases.push(this.rows.reschedule(row, row.nextPollAtMs, row.polls).catch(() => undefined))
+    this.releases.push(this.rows.reschedule(row, row).catch(() => undefined))
   }
 
   /** Asks for a row that is leased to this process. Never rejects: one bad row must not stop the others. */
@@ -171,19 +172,20 @@ export class BackgroundWatcher implements OnModuleInit, OnModuleDestroy, BeforeA
       await this.billing.settle(row, result)
       return
     }
-    const problem = problemOf(result, this.clock.nowMs() - row.createdAtMs)
+    const misses = missesAfter(row, result)
+    const problem = problemOf(result, misses, this.clock.nowMs() - row.createdAtMs)
     if (problem === undefined) {
-      await this.plan(row)
+      await this.plan(row, misses)
       return
     }
     await this.billing.settle(row)
     this.logger.warn({ reason: problem, ...shown(row) }, 'a background response is recorded without figures')
   }
 
-  private async plan(row: BackgroundResponseRow): Promise<void> {
+  private async plan(row: BackgroundResponseRow, misses: number): Promise<void> {
     const polls = row.polls + 1
     const nextPollAtMs = this.clock.nowMs() + pauseMs(polls, Math.random())
-    await this.rows.reschedule(row, nextPollAtMs, polls)
+    await this.rows.reschedule(row, { nextPollAtMs, polls, misses })
     this.loop.scheduleAt(nextPollAtMs)
   }
 
@@ -194,9 +196,17 @@ export class BackgroundWatcher implements OnModuleInit, OnModuleDestroy, BeforeA
   }
 }
 
+/** An upstream that could not be asked says nothing about what it knows. */
+function missesAfter({ misses }: BackgroundResponseRow, result: Exclude<PollResult, object>): number {
+  if (result === 'unknown') return misses + 1
+  return result === 'running' ? 0 : misses
+}
+
 /** Why a response that has not ended is not asked for any more; undefined where it is. */
-function problemOf(result: Exclude<PollResult, object>, ageMs: number): string | undefined {
-  if (result === 'unknown') return ageMs < YOUNG_MS ? undefined : 'the upstream does not know it'
+function problemOf(result: Exclude<PollResult, object>, misses: number, ageMs: number): string | undefined {
+  if (result === 'unknown') {
+    return ageMs < YOUNG_MS || misses < MISSES_UNTIL_GONE ? undefined : 'the upstream does not know it'
+  }
   if (result === 'running') return ageMs < LONGEST_RUN_MS ? undefined : 'it has not ended within 48 hours'
   return ageMs < LONGEST_WAIT_MS ? undefined : 'its upstream could not be asked for 30 days'
 }

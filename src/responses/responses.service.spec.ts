@@ -501,10 +501,10 @@ describe('A request that goes on with what the gateway keeps', () => {
 
 describe('A response in the background', () => {
   const IN_BACKGROUND = { background: true }
-  const END = {
+  const END: EndedResponse = {
     responseId: 'resp_1',
     itemIds: ['msg_end'],
-    hasSucceeded: true,
+    outcome: 'ok',
     usage: { units: { input_tokens: 7, output_tokens: 5 }, estimated: false },
   }
 
@@ -627,16 +627,38 @@ describe('A response in the background', () => {
   })
 
   it.each([
-    ['has ended, with its figures', END, END.usage],
-    ['runs, without figures', 'running' as const, undefined],
-    ['cannot be asked for, without figures', STORE_AWAY, undefined],
-  ])('that is deleted when it %s, is billed once', async (_what, progress, figures) => {
+    ['has ended, with its figures', END, { outcome: 'ok', usage: END.usage }],
+    ['runs, without figures', 'running' as const, { outcome: 'caller_left', usage: undefined }],
+  ])('that is deleted when it %s, is billed once', async (_what, progress, bill) => {
     const { service, call, first, usage, rowOf } = await begunLab()
     first.progressSeen = progress
     await service.delete(pinned, call)
     expect(first.asked).toEqual(['progress', 'delete'])
-    expect(usage.settled.map(({ usage: used }) => used)).toEqual([figures])
+    expect(usage.settled).toHaveLength(1)
+    expect(usage.settled).toMatchObject([bill])
     expect(await rowOf()).toBeUndefined()
+  })
+
+  it('is not deleted where its upstream cannot say what it has used: that would not be known any more', async () => {
+    const { service, call, first, usage, rowOf } = await begunLab()
+    first.progressSeen = new GatewayError('upstream_failed', 'Down.')
+    await expect(service.delete(pinned, call)).rejects.toBe(first.progressSeen)
+    expect([first.asked, usage.settled]).toEqual([['progress'], []])
+    first.progressSeen = END
+    await service.delete(pinned, call)
+    expect(usage.settled).toMatchObject([{ usage: END.usage }])
+    expect(await rowOf()).toBeUndefined()
+  })
+
+  it('is not deleted while what it has used cannot be written down', async () => {
+    const { service, call, first, usage, rows } = await begunLab()
+    first.progressSeen = END
+    rows.failureOfEnd = STORE_AWAY
+    await expect(service.delete(pinned, call)).rejects.toBe(STORE_AWAY)
+    expect(first.asked).toEqual(['progress'])
+    rows.failureOfEnd = undefined
+    await service.delete(pinned, call)
+    expect(usage.settled).toMatchObject([{ usage: END.usage }])
   })
 
   it.each(['find', 'cancel'] as const)('is none that a translation has made: %s', async (name) => {

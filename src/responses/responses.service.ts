@@ -128,19 +128,17 @@ export class ResponsesService {
     return route
   }
 
-  /** What a response in the background has used is known until it is deleted, if it has ended. */
+  /**
+   * Records what a response in the background has used, if it has ended: no upstream says so of a deleted one. Rejects where the upstream
+   * cannot say it, or the store not take it: a delete can be repeated.
+   */
   private async settleFirst(
-    { id }: BackgroundResponseRow,
+    row: BackgroundResponseRow,
     route: PinnedRoute<KeptResponsesProvider>,
     call: RequestContext,
   ): Promise<void> {
-    try {
-      const progress = await route.attempt(call, READ_POLICY, (provider, context) => provider.progress(id, context))
-      if (typeof progress === 'object') await this.billing.ended(ownerOf(call.caller), progress)
-    } catch (error) {
-      call.assertPresent()
-      if (!(error instanceof GatewayError)) throw error
-    }
+    const progress = await route.attempt(call, READ_POLICY, (provider, context) => provider.progress(row.id, context))
+    if (typeof progress === 'object') await this.billing.settle(row, progress)
   }
 
   private endOf(caller: Caller): EndOfResponse {

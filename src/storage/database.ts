@@ -87,6 +87,7 @@ export interface BackgroundResponseTable {
   next_poll_at_ms: number
   locked_until_ms: Generated<number>
   polls: Generated<number>
+  misses: Generated<number>
 }
 
 interface KeptResponseTable {

@@ -438,12 +438,12 @@ describe('A task that has ended', () => {
       route: '/vidgen/v1/videos/text2video',
       model: 'vidgen-v1',
       channelId: 'main',
-      hasSucceeded: true,
+      outcome: 'ok',
       usage: { units: { videos: 1 }, estimated: false },
       durationMs: 4000,
     })
     expect(endedTask(task('{}', 'failed'))).toMatchObject({
-      hasSucceeded: false,
+      outcome: 'upstream_failed',
       usage: { units: { videos: 0 } },
     })
   })
@@ -584,7 +584,7 @@ describe('task recorder', () => {
       const task = await someTask()
       expect(await recorderOf().record(task, end(task))).toMatchObject({ state: 'succeed' })
       expect(await paid()).toEqual([`task video ${task.id}`])
-      expect(usage.settled).toMatchObject([{ id: `video ${task.id}`, hasSucceeded: true }])
+      expect(usage.settled).toMatchObject([{ id: `video ${task.id}`, outcome: 'ok' }])
     })
 
     it('that another process wrote before uses nothing, and counts for that process alone', async () => {

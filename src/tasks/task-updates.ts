@@ -103,7 +103,7 @@ export function endedTask(task: Task): EndedTask {
     route: videoTaskPath(task.kind),
     model: task.model,
     channelId: task.channelId,
-    hasSucceeded,
+    outcome: hasSucceeded ? 'ok' : 'upstream_failed',
     usage: { units: { ...deductions(task.object), videos: hasSucceeded ? 1 : 0 }, estimated: false },
     // The clock may have been set back meanwhile.
     durationMs: Math.max(0, task.updatedAtMs - task.createdAtMs),

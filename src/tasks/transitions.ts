@@ -215,7 +215,7 @@ export type PollResult =
 export type TaskTransition = { readonly change: TaskChange } | { readonly reschedule: Reschedule }
 
 /** One `absent` may come from a replica of the upstream that lags behind. */
-const MISSES_UNTIL_GONE = 2
+export const MISSES_UNTIL_GONE = 2
 
 export const NO_RECORD = 'The upstream has no record of this task.'
 export const GONE = 'The upstream does not know this task any more.'

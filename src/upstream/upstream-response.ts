@@ -1,4 +1,4 @@
-import { type ByteSource, peek, type PeekedSource, ProviderResponse } from '../core/byte-stream.js'
+import { type ByteSource, peek, type PeekedSource, type PeekRules, ProviderResponse } from '../core/byte-stream.js'
 import { GatewayError } from '../core/errors.js'
 import type { UsageReader } from '../core/request-context.js'
 import { beginsAsObject, type RelayedUsage, reportedUsage, usageAtEnd, withUsageFromEnds } from '../core/usage.js'
@@ -153,6 +153,8 @@ interface StreamReaders {
   /** Absent where nothing is charged for. */
   readonly usage?: UsageReader
   readonly filter?: FramesFilter
+  /** Whether the answer has begun, once the filter has seen frames; absent = with the first frame, or after a silence. */
+  readonly hasBegun?: () => boolean
 }
 
 /** An event stream in its dialect, begun: the first frames have arrived, or the upstream has been silent for a while. */
@@ -160,12 +162,15 @@ export async function eventStreamResponse(
   response: UpstreamResponse,
   allowed: HeaderAllowList,
   dialect: SseDialect,
-  { usage, filter }: StreamReaders,
+  { usage, filter, hasBegun }: StreamReaders,
 ): Promise<ProviderResponse> {
   assertContentType(response, /^text\/event-stream/)
   const relay = new SseRelay(response.body, dialect, filter)
-  return await eventResponse(response.status, allowed.pick(response.headers), relay, usage)
+  const begins = hasBegun === undefined ? FIRST_FRAME : { bytes: 1, until: hasBegun }
+  return await eventResponse(response.status, allowed.pick(response.headers), relay, usage, begins)
 }
+
+const FIRST_FRAME: PeekRules = { bytes: 1, graceMs: KEEP_ALIVE_MS }
 
 /** Wraps a source of complete event frames into an answer with the headers of an event stream. */
 export async function eventResponse(
@@ -173,8 +178,9 @@ export async function eventResponse(
   passedHeaders: Readonly<Record<string, string>>,
   events: ByteSource,
   usage?: UsageReader,
+  begins = FIRST_FRAME,
 ): Promise<ProviderResponse> {
-  const held = await peek(events, { bytes: 1, graceMs: KEEP_ALIVE_MS })
+  const held = await peek(events, begins)
   const headers = {
     ...passedHeaders,
     'content-type': 'text/event-stream; charset=utf-8',

@@ -57,7 +57,7 @@ export interface UsageEntry {
 
 /** What an ended task leaves to be recorded. */
 export function entryFromTask(task: EndedTask, prices: PriceTable): UsageEntry {
-  const { id, ownerId, usageClass, route, model, channelId, hasSucceeded, usage, durationMs } = task
+  const { id, ownerId, usageClass, route, model, channelId, outcome, usage, durationMs } = task
   return {
     id: `task ${id}`,
     atMs: Date.now(),
@@ -70,7 +70,7 @@ export function entryFromTask(task: EndedTask, prices: PriceTable): UsageEntry {
     sessionModel: undefined,
     usageClass,
     channelId,
-    outcome: hasSucceeded ? 'ok' : 'upstream_failed',
+    outcome,
     durationMs,
     usage,
     unitsText: undefined,
@@ -216,12 +216,13 @@ const priceOf = ({ prices, channelId, kind }: UsageEntry, model: string | undefi
 
 function priced(entry: UsageEntry, units: CountedUnits): Pick<PricedUse, 'pricing' | 'cost'> {
   const isUsed = hasCounts(units)
-  // Usage in a form that is not understood must not be free.
-  const isNotUnderstood = !isUsed && entry.usage !== undefined && hasFigures(entry.usage.units, units)
+  // Neither is free: usage in a form that is not understood, and a task of which it is not known what it has used.
+  const isUnknown =
+    !isUsed && (entry.usage === undefined ? entry.kind === 'task' : hasFigures(entry.usage.units, units))
   const price = priceOf(entry, entry.model) ?? priceOf(entry, entry.sessionModel)
   const requests = entry.kind === 'request' && (isUsed || entry.outcome === 'ok') ? 1 : 0
-  const cost = isNotUnderstood ? undefined : price?.costOf(units, requests)
-  if (!isUsed && !isNotUnderstood && (cost === undefined || cost === '0')) return { pricing: 'free', cost: '0' }
+  const cost = isUnknown ? undefined : price?.costOf(units, requests)
+  if (!isUsed && !isUnknown && (cost === undefined || cost === '0')) return { pricing: 'free', cost: '0' }
   return cost === undefined ? { pricing: 'unpriced', cost: null } : { pricing: 'priced', cost }
 }
 

@@ -265,25 +265,36 @@ describe('The usage queue', () => {
   })
 
   describe('An ended task', () => {
-    it('is recorded once, and costs nothing when it failed', async () => {
+    it('is recorded once, costs nothing when it failed, and is not free where it is not known what it has used', async () => {
       await begin({ prices: [{ models: ['*'], videos: '0.35', images: '0.05' }] })
       const { queue, store } = lab
       const used = (units: Units) => ({ usage: { units, estimated: false } })
       queue.taskEnded(endedVideo(used({ final_unit_deduction: 2, videos: 1 })))
       queue.taskEnded(
-        endedVideo({ id: 'video 2', hasSucceeded: false, ...used({ final_unit_deduction: 0, videos: 0 }) }),
+        endedVideo({ id: 'video 2', outcome: 'upstream_failed', ...used({ final_unit_deduction: 0, videos: 0 }) }),
       )
       const image = { id: 'image 3', ownerId: 'bearer:12', usageClass: 'image', ...used({ images: 1 }) } as const
       queue.taskEnded(endedVideo(image))
-      queue.taskEnded(endedVideo({ id: 'response 4', hasSucceeded: false, usage: undefined }))
+      queue.taskEnded(endedVideo({ id: 'response 4', outcome: 'caller_left', usage: undefined }))
       queue.taskEnded(endedVideo())
       expect(await lab.rows()).toMatchObject([
         { id: 'task video 1', kind: 'task', outcome: 'ok', units: { videos: 1 }, cost: '0.35', keyId: 'team-a' },
         { id: 'task video 2', outcome: 'upstream_failed', units: { videos: 0 }, pricing: 'free', cost: '0' },
         { id: 'task image 3', units: { images: 1 }, cost: '0.05', keyId: 'caller', ownerId: 'bearer:12' },
-        { id: 'task response 4', units: {}, reported: null, estimated: null, pricing: 'free', cost: '0' },
+        {
+          id: 'task response 4',
+          outcome: 'caller_left',
+          units: {},
+          reported: null,
+          estimated: null,
+          pricing: 'unpriced',
+          cost: null,
+        },
       ])
       expect(store.rows.get('task video 1')?.reported).toBe('{"final_unit_deduction":2,"videos":1}')
+      // No row of the table is missing.
+      expect(await lab.samples('gateway_usage_unpriced_total')).not.toContainEqual(expect.stringMatching(/[1-9]$/))
+      expect(lab.lines).toEqual([])
     })
 
     it('is priced at once for the store that writes its end down, and counts when that is written', async () => {

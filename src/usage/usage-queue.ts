@@ -72,8 +72,8 @@ export class UsageSettlement {
 
   count(entry: UsageEntry, use: PricedUse): void {
     this.metrics.count(entry, use)
-    // Without a price table no prices are expected.
-    if (use.pricing !== 'unpriced' || entry.prices.isEmpty) return
+    // Without a price table no prices are expected, and no row of one has a price for what is not known.
+    if (use.pricing !== 'unpriced' || entry.prices.isEmpty || entry.usage === undefined) return
     this.metrics.countUnpriced(entry)
     this.warn(entry, use)
   }

@@ -27,6 +27,7 @@ function someRow(given: Partial<BackgroundResponseRow> = {}): BackgroundResponse
     createdAtMs: NOW_MS - 2000,
     nextPollAtMs: NOW_MS,
     polls: 0,
+    misses: 0,
     ...given,
   }
 }
@@ -89,7 +90,7 @@ export function describeBackgroundResponses(name: string, storeOf: () => Backgro
       await responses.begin(row)
       await claimOf(responses)
       expect(await claimOf(responses, { nowMs: NOW_MS + 60_000, lockedUntilMs: NOW_MS + 120_000 })).toEqual([row])
-      await responses.reschedule(row, row.nextPollAtMs, row.polls)
+      await responses.reschedule(row, row)
       expect(await claimOf(responses)).toEqual([row])
     })
 
@@ -99,8 +100,9 @@ export function describeBackgroundResponses(name: string, storeOf: () => Backgro
       for (const row of [planned, hastened]) await responses.begin(row)
       await claimOf(responses)
       await responses.hasten(hastened.ownerId, hastened.id, NOW_MS - 1)
-      for (const row of [planned, hastened]) await responses.reschedule(row, NOW_MS + 4000, 1)
-      expect(await claimOf(responses)).toEqual([{ ...hastened, nextPollAtMs: NOW_MS - 1, polls: 1 }])
+      const next = { nextPollAtMs: NOW_MS + 4000, polls: 1, misses: 1 }
+      for (const row of [planned, hastened]) await responses.reschedule(row, next)
+      expect(await claimOf(responses)).toEqual([{ ...hastened, ...next, nextPollAtMs: NOW_MS - 1 }])
       await responses.hasten(planned.ownerId, planned.id, NOW_MS + 9000)
       expect((await responses.find(planned.ownerId, planned.id))?.nextPollAtMs).toBe(NOW_MS + 4000)
     })
@@ -116,7 +118,7 @@ export function describeBackgroundResponses(name: string, storeOf: () => Backgro
       expect(await pinnedOf(row.ownerId, ['msg_end', 'msg_other'])).toHaveLength(1)
       expect(await responses.find(row.ownerId, row.id)).toBeUndefined()
       expect(await responses.end(row, [], undefined)).toBe(false)
-      await responses.reschedule(row, NOW_MS, 1)
+      await responses.reschedule(row, { nextPollAtMs: NOW_MS, polls: 1, misses: 0 })
       await responses.hasten(row.ownerId, row.id, NOW_MS)
       expect(await responses.nextDueAtMs()).toBeUndefined()
     })

@@ -24,6 +24,8 @@ const KEYS = [
 ]
 const PRICES = [{ models: ['gpt-*'], promptTokens: 1_000_000, completionTokens: 1_000_000, requests: 0 }]
 const REQUEST = { model: MODEL, input: 'Hello', background: true }
+/** Of a record of what is not known. */
+const UNKNOWN = { units: {}, reported: null, estimated: null, pricing: 'unpriced', cost: null }
 /** Longer than any test: only a cancel, or the end of the simulator, ends such a response. */
 const NEVER_MS = 600_000
 
@@ -169,7 +171,7 @@ describe('responses in the background', () => {
   it('that fail say so, and are billed nothing', async () => {
     lab.simulator.queueFault('errorframe')
     const { id } = JSON.parse((await send(lab, REQUEST)).text) as OpenAI.Responses.Response
-    expect(await billOf(lab, id)).toMatchObject({ outcome: 'upstream_failed', units: {}, cost: '0' })
+    expect(await billOf(lab, id)).toMatchObject({ outcome: 'upstream_failed', pricing: 'free', cost: '0' })
     expect(JSON.parse((await ask(lab, 'GET', id)).text)).toMatchObject({ status: 'failed' })
   })
 
@@ -247,13 +249,13 @@ describe('responses in the background', () => {
     shareLab(async () => (slow = await startP1Gateway({ ...options, simulator: { backgroundMs: NEVER_MS } })))
 
     it.each(OPENAI_CLIENTS)(
-      'are cancelled with the client %s, and are billed what their upstream reports',
+      'are cancelled with the client %s, and are not free where their upstream reports nothing',
       async (_name, make) => {
         const client = make(slow.gateway)
         const { id } = await client.responses.create({ ...REQUEST, background: true })
         const answer = await client.responses.cancel(id)
         expect([answer.id, answer.status]).toEqual([id, 'cancelled'])
-        expect(await billOf(slow, id)).toMatchObject({ outcome: 'upstream_failed', units: {}, cost: '0' })
+        expect(await billOf(slow, id)).toMatchObject({ outcome: 'caller_left', ...UNKNOWN })
       },
     )
 
@@ -287,7 +289,7 @@ describe('responses in the background', () => {
       const client = openai6(slow.gateway)
       const { id } = await client.responses.create({ ...REQUEST, background: true })
       await deleteResponse(client, id)
-      expect(await billOf(slow, id)).toMatchObject({ outcome: 'upstream_failed', units: {} })
+      expect(await billOf(slow, id)).toMatchObject({ outcome: 'caller_left', ...UNKNOWN })
       expect((await ask(slow, 'GET', id)).status).toBe(404)
     })
 

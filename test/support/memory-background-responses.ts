@@ -5,6 +5,7 @@ import {
   type BackgroundResponseRow,
   BackgroundResponses,
   type LatestPolls,
+  type NextPoll,
 } from '../../src/responses/background-responses.js'
 
 interface StoredRow extends BackgroundResponseRow {
@@ -62,12 +63,12 @@ export class MemoryBackgroundResponses extends BackgroundResponses {
     })
   }
 
-  override reschedule(claimed: BackgroundResponseRow, nextPollAtMs: number, polls: number): Promise<void> {
+  override reschedule(claimed: BackgroundResponseRow, next: NextPoll): Promise<void> {
     return this.work(() => {
       const row = this.rows.get(keyOf(claimed))
       if (row === undefined) return
       const isPlanned = row.nextPollAtMs === claimed.nextPollAtMs
-      this.put({ ...row, nextPollAtMs: isPlanned ? nextPollAtMs : row.nextPollAtMs, polls, lockedUntilMs: 0 })
+      this.put({ ...row, ...next, nextPollAtMs: isPlanned ? next.nextPollAtMs : row.nextPollAtMs, lockedUntilMs: 0 })
     })
   }
 

@@ -1,6 +1,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { chmod, chown, cp, mkdir, mkdtemp, readdir, readFile, rename, rm, symlink } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { type AddressInfo, createServer } from 'node:net'
@@ -137,8 +138,17 @@ async function freePort(): Promise<number> {
 const { dependencies } = createRequire(import.meta.url)('../../package.json') as {
   dependencies: Readonly<Record<string, string>>
 }
-/** Files of another version may not fit. */
-const TEMPLATE = `gateway-data-template-${String(dependencies['@electric-sql/pglite'])}-${String(process.getuid?.())}`
+/** Files of another version, or with other tables, do not fit. */
+const TEMPLATE = ['gateway-data-template', dependencies['@electric-sql/pglite'], migrationsDigest(), process.getuid?.()]
+  .map(String)
+  .join('-')
+
+function migrationsDigest(): string {
+  const folder = join(import.meta.dirname, '../../migrations')
+  const hash = createHash('sha256')
+  for (const name of readdirSync(folder).sort()) hash.update(name).update(readFileSync(join(folder, name)))
+  return hash.digest('hex').slice(0, 16)
+}
 
 /** A store for a test, and everything that shows how it is. */
 export interface TestStore {

@@ -206,7 +206,7 @@ export const endedVideo = (changes: Partial<EndedTask> = {}): EndedTask => ({
   route: '/vidgen/v1/videos/text2video',
   model: 'vidgen-v1',
   channelId: 'v',
-  hasSucceeded: true,
+  outcome: 'ok',
   usage: { units: { videos: 1 }, estimated: false },
   durationMs: 5,
   ...changes,
