@@ -28,6 +28,9 @@ const FIFTH: ChatTraits = {
 const FIFTH_1: ChatTraits = { ...FIFTH, efforts: ['none', 'low', 'medium', 'high'] }
 const FIFTH_2: ChatTraits = { ...FIFTH, efforts: ['none', 'low', 'medium', 'high', 'xhigh'] }
 const FIFTH_4: ChatTraits = { ...FIFTH_2, contextTokens: 1_050_000 }
+const FIFTH_6: ChatTraits = { ...FIFTH_4, efforts: [...FIFTH_4.efforts, 'max'] }
+/** It cannot be kept from thinking. */
+const ASTRA: ChatTraits = { ...FIFTH_6, efforts: ['low', 'medium', 'high', 'xhigh', 'max'] }
 /** For models that are not known: nothing that some model allows is refused. */
 const ANY: ChatTraits = { ...FIFTH_4, efforts: ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] }
 
@@ -67,6 +70,11 @@ const TRAITS: Readonly<Record<string, ChatTraits>> = {
   'gpt-5.4-mini': FIFTH_2,
   'gpt-5.4-nano': FIFTH_2,
   'gpt-5.5': FIFTH_4,
+  'gpt-5.6': FIFTH_6,
+  'gpt-5.6-sol': FIFTH_6,
+  'gpt-5.6-terra': FIFTH_6,
+  'gpt-5.6-luna': FIFTH_6,
+  'gpt-6-astra': ASTRA,
   'o1-pro': O_SERIES,
   'o3-pro': O_SERIES,
   'codex-mini-latest': O_SERIES,
