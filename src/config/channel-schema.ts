@@ -180,6 +180,12 @@ const modelFacts = settings({
     .describe(
       'How it is asked to think: not at all, by a budget of tokens, or by an effort. Default `adaptive` with `reasons`, else `none`',
     ),
+  efforts: z
+    .array(oneOf(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']))
+    .refine(isNonEmpty, 'must name at least one effort')
+    .meta({ type: 'list of efforts' })
+    .exactOptional()
+    .describe('Which efforts it takes: another one becomes the nearest. Absent = all that its dialect has'),
   thinkingOff: oneOf(['disabled', 'between_tools', 'never'])
     .exactOptional()
     .describe('How a messages upstream is asked not to think; `never` = it cannot be. Default `disabled`'),

@@ -1,7 +1,10 @@
 import type { ModelFactsSection, ModelRow } from '../config/channel-schema.js'
 
+/** Those without a default. */
+type Unset = 'efforts' | 'reasoningField'
+
 /** What the translation to a model's dialect depends on: a row of the catalogue says it, never the model's name. */
-export type ModelFacts = Required<Omit<ModelFactsSection, 'reasoningField'>> & Pick<ModelFactsSection, 'reasoningField'>
+export type ModelFacts = Required<Omit<ModelFactsSection, Unset>> & Pick<ModelFactsSection, Unset>
 
 /** Defaults of a model without facts. */
 const UNKNOWN: ModelFacts = {

@@ -105,7 +105,7 @@ export class ModelCatalogue {
 
   constructor(builtIn: readonly ModelRow[], added: readonly ModelRow[]) {
     const byId = new Map(builtIn.map((row) => [row.id, row]))
-    for (const row of added) byId.set(row.id, withFacts(row, byId.get(row.id)?.facts))
+    for (const row of added) byId.set(row.id, completed(row, byId.get(row.id)))
     this.byId = byId
   }
 
@@ -118,9 +118,15 @@ export class ModelCatalogue {
   }
 }
 
-/** What an operator's row does not say of translations to a model that the catalogue knows is as it says. */
-const withFacts = (row: ModelRow, known: ModelRow['facts']): ModelRow =>
-  known === undefined ? row : { ...row, facts: { ...known, ...row.facts } }
+/** How a model thinks, and what translations to it depend on, is as the catalogue says where an operator's row does not say it. */
+function completed(row: ModelRow, known: ModelRow | undefined): ModelRow {
+  const reasons = row.reasons ?? known?.reasons
+  return {
+    ...row,
+    ...(reasons === undefined ? {} : { reasons }),
+    ...(known?.facts === undefined ? {} : { facts: { ...known.facts, ...row.facts } }),
+  }
+}
 
 /** The class a model has on a channel: its row's, or the one of the channel's provider. */
 export const classOn = (channel: Channel, row: ModelRow | undefined): ModelClass =>

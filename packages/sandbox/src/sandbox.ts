@@ -1,5 +1,6 @@
 import { startImggenSimulator } from './imggen/imggen.simulator.js'
 import { startM1Simulator } from './m1/m1.simulator.js'
+import { OPEN_MODEL } from './p1/chat-models.js'
 import { startP1Simulator } from './p1/p1.simulator.js'
 import { startP2Simulator } from './p2/p2.simulator.js'
 import { startP3Simulator } from './p3/p3.simulator.js'
@@ -112,6 +113,21 @@ function channelsTo({ p1, p2, p3, p4, m1, vidgen, imggen }: Servers): readonly o
   ]
 }
 
+/** A model of an operator's own server: it speaks chat alone, so that everything else is translated to it. */
+const OPEN_MODEL_ROW = {
+  id: OPEN_MODEL,
+  class: 'chat',
+  providers: ['p1'],
+  dialects: ['chat'],
+  facts: {
+    thinking: 'adaptive',
+    efforts: ['low', 'medium', 'high'],
+    systemRole: 'system',
+    reasoningField: 'reasoning_content',
+    maxOutputTokens: 16_384,
+  },
+}
+
 /** Starts every simulator and gives the configuration with one channel to each, for a gateway that listens on `host`. */
 export async function startSandbox(host: string): Promise<Sandbox> {
   const servers = await startServers()
@@ -121,6 +137,7 @@ export async function startSandbox(host: string): Promise<Sandbox> {
     server: { host, metricsPort: 0, cors: { allowedOrigins: LOCAL_ORIGINS } },
     auth: { keys: [{ id: 'sandbox', key: SANDBOX_KEY }] },
     channels: channelsTo(servers),
+    models: [OPEN_MODEL_ROW],
     // Some simulators answer with URLs of their own, which are as private as they are; so is the place for callbacks.
     ssrf: { allow: all.map(({ url }) => new URL(url).host) },
     // A task takes some seconds here, not minutes.

@@ -6,6 +6,7 @@ import { AUDIO_FORMAT_NAMES, CHAT_AUDIO_FORMATS } from '../../dialects/speech-fo
 import type { ProviderManifest } from '../contract.js'
 import { P1ChatProvider } from './p1-chat.js'
 import { P1EmbeddingsProvider } from './p1-embeddings.js'
+import { P1_MODEL_FACTS } from './p1-model-facts.js'
 import { P1_MODELS, P1_REASONING_MODELS } from './p1-models.js'
 import { P1ResponsesProvider } from './p1-responses.js'
 import { P1RealtimeProvider } from './p1-realtime.js'
@@ -52,5 +53,6 @@ export const P1_MANIFEST: ProviderManifest = {
     realtime: { voices: SPOKEN_VOICES, formats: BETA_FORMATS },
   },
   reasoningModels: P1_REASONING_MODELS,
+  modelFacts: P1_MODEL_FACTS,
   models: P1_MODELS,
 }

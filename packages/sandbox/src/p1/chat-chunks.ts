@@ -11,7 +11,7 @@ import {
   type SpokenAnswer,
   type ToolCall,
 } from './chat-completion.js'
-import { type ChatRequest, choiceCount } from './chat-request.js'
+import { type ChatRequest, choiceCount, shownThoughts } from './chat-request.js'
 
 const PADDING = 'Ab3xQ9yT7mK2wZ5d'
 
@@ -76,6 +76,7 @@ export function* chatChunks(request: ChatRequest, answer: ChatAnswer): Generator
     for (const index of indexes) {
       const delta = { role: 'assistant', content: '', refusal: null }
       yield writer.choices({ index, delta, ...logprobsOf(request, []), finish_reason: null })
+      yield* thoughtChunks(request, writer, index)
     }
     const runs = indexes.map(() => answer.newRun())
     yield* interleave(runs.map((run, index) => textChunks(request, writer, index, run)))
@@ -83,6 +84,11 @@ export function* chatChunks(request: ChatRequest, answer: ChatAnswer): Generator
   }
   yield* writer.usage(chatUsage(request, tokens))
   yield writer.end()
+}
+
+function* thoughtChunks(request: ChatRequest, writer: ChunkWriter, index: number): Generator<string> {
+  for (const reasoning_content of shownThoughts(request))
+    yield writer.choices({ index, delta: { reasoning_content }, ...nullLogprobs(request), finish_reason: null })
 }
 
 function* textChunks(
@@ -107,6 +113,7 @@ function* callChunks(
   const choice = (delta: Choice, reason: string | null): string =>
     writer.choices({ index, delta, ...nullLogprobs(request), finish_reason: reason })
   yield choice({ role: 'assistant', content: null }, null)
+  yield* thoughtChunks(request, writer, index)
   for (const [position, call] of calls.entries()) {
     const key = call.type === 'custom' ? 'input' : 'arguments'
     const opening = { index: position, id: call.id, type: call.type, [call.type]: { name: call.name, [key]: '' } }

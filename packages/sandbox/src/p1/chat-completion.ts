@@ -7,6 +7,7 @@ import {
   type ChatRequest,
   choiceCount,
   reasoningTokens,
+  shownThoughts,
   toolName,
   wordLimit,
 } from './chat-request.js'
@@ -240,7 +241,8 @@ function choice(
 ): { choice: Readonly<Record<string, unknown>>; tokens: number } {
   if (answer.kind === 'tools') {
     const calls = answer.calls.map(wholeCall)
-    const message = { role: 'assistant', content: null, tool_calls: calls, refusal: null, annotations: [] }
+    const said = { role: 'assistant', content: null, tool_calls: calls, refusal: null, annotations: [] }
+    const message = { ...said, ...thoughtsOf(request) }
     return {
       choice: { index, message, ...logprobsOf(request, []), finish_reason: answer.finishReason },
       tokens: callTokens(answer.calls.map((call) => call.input)),
@@ -251,12 +253,17 @@ function choice(
   const text = pieces.join('')
   const message =
     request.audioFormat === undefined
-      ? { role: 'assistant', content: text, refusal: null, annotations: [] }
+      ? { role: 'assistant', content: text, refusal: null, annotations: [], ...thoughtsOf(request) }
       : { role: 'assistant', content: null, refusal: null, audio: wholeAudio(speak(text), text), annotations: [] }
   return {
     choice: { index, message, ...logprobsOf(request, pieces), finish_reason: finishReason(run) },
     tokens: run.count,
   }
+}
+
+function thoughtsOf(request: ChatRequest): Readonly<Record<string, unknown>> {
+  const thoughts = shownThoughts(request)
+  return thoughts.length === 0 ? {} : { reasoning_content: thoughts.join('') }
 }
 
 function wholeAudio(spoken: SpokenAnswer, transcript: string): Readonly<Record<string, unknown>> {

@@ -123,7 +123,8 @@ function textPart(part: JsonObject, path: string): void {
 }
 
 function judgeAssistant(message: JsonObject, path: string, knowsAudio: (id: string) => boolean): void {
-  const { content, audio, tool_calls: calls, function_call: legacyCall } = message
+  const { content, audio, tool_calls: calls, function_call: legacyCall, reasoning_content: thoughts } = message
+  if (thoughts !== undefined && thoughts !== null) string()(thoughts, `${path}.reasoning_content`)
   const mayBeEmpty = isObject(audio) || Array.isArray(calls) || isObject(legacyCall)
   const absent = content === undefined || content === null
   if (absent && !mayBeEmpty) wrongType(`${path}.content`, 'one of a string or array of objects', null)

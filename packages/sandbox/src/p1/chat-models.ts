@@ -7,6 +7,8 @@ interface ChatTraits {
   readonly efforts: readonly string[]
   /** `web_search_options` works. */
   readonly searches: boolean
+  /** It thinks by itself and shows it, in `reasoning_content`, as servers of open models do. */
+  readonly showsThoughts?: boolean
 }
 
 const PLAIN: ChatTraits = { contextTokens: 128_000, maxOutputTokens: 16_384, efforts: [], searches: false }
@@ -28,6 +30,12 @@ const FIFTH: ChatTraits = {
 const FIFTH_1: ChatTraits = { ...FIFTH, efforts: ['none', 'low', 'medium', 'high'] }
 const FIFTH_2: ChatTraits = { ...FIFTH, efforts: ['none', 'low', 'medium', 'high', 'xhigh'] }
 const FIFTH_4: ChatTraits = { ...FIFTH_2, contextTokens: 1_050_000 }
+const FIFTH_6: ChatTraits = { ...FIFTH_4, efforts: [...FIFTH_4.efforts, 'max'] }
+/** It cannot be kept from thinking. */
+const ASTRA: ChatTraits = { ...FIFTH_6, efforts: ['low', 'medium', 'high', 'xhigh', 'max'] }
+/** Stands for a model that an operator serves himself: it speaks chat alone, and takes any sampling. */
+export const OPEN_MODEL = 'open-thinker'
+const OPEN: ChatTraits = { ...PLAIN, efforts: ['low', 'medium', 'high'], showsThoughts: true }
 /** For models that are not known: nothing that some model allows is refused. */
 const ANY: ChatTraits = { ...FIFTH_4, efforts: ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] }
 
@@ -67,6 +75,12 @@ const TRAITS: Readonly<Record<string, ChatTraits>> = {
   'gpt-5.4-mini': FIFTH_2,
   'gpt-5.4-nano': FIFTH_2,
   'gpt-5.5': FIFTH_4,
+  'gpt-5.6': FIFTH_6,
+  'gpt-5.6-sol': FIFTH_6,
+  'gpt-5.6-terra': FIFTH_6,
+  'gpt-5.6-luna': FIFTH_6,
+  'gpt-6-astra': ASTRA,
+  [OPEN_MODEL]: OPEN,
   'o1-pro': O_SERIES,
   'o3-pro': O_SERIES,
   'codex-mini-latest': O_SERIES,

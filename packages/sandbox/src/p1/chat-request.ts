@@ -2,6 +2,7 @@ import { fieldOf, isObject, type JsonObject, listOf, objectsOf, textOf } from '.
 import { reject } from '../server/openai-errors.js'
 import { judgeFields, missing, object, oneOf, quotedList, string, wrongType } from './chat-field-rules.js'
 import { judgeMessages } from './chat-message-rules.js'
+import { chatTraits } from './chat-models.js'
 import { judgeModelLimits, judgeResponseSchema } from './chat-model-rules.js'
 import { contentText, lastUserText } from './chat-text.js'
 import { chatFamily, type P1Family } from './p1-models.js'
@@ -216,11 +217,19 @@ const TOKENS_BY_EFFORT: Readonly<Record<string, number>> = {
   max: 2048,
 }
 
-type TokenSettings = Pick<ChatRequest, 'body' | 'family'>
+type TokenSettings = Pick<ChatRequest, 'body' | 'family' | 'model' | 'callerText'>
 
-/** Reasoning tokens before each choice, never shown: as many as `reasoning_effort` requests, none without it. */
-export function reasoningTokens({ body, family }: TokenSettings): number {
-  if (family !== 'reasoning-chat') return 0
+/** What the model thinks before each choice, in tokens; empty where it does not show it. */
+export function shownThoughts({ body, model, callerText }: TokenSettings): readonly string[] {
+  if (chatTraits(model).showsThoughts !== true) return []
+  const thought = `The user says: ${callerText} Let me think what to do.`
+  return (thought.match(/\s*\S+/g) ?? []).slice(0, tokenLimit(body))
+}
+
+/** Reasoning tokens before each choice: those shown, or as many as `reasoning_effort` requests and none without it. */
+export function reasoningTokens(settings: TokenSettings): number {
+  const { body, family } = settings
+  if (family !== 'reasoning-chat') return shownThoughts(settings).length
   return Math.min(TOKENS_BY_EFFORT[textOf(body['reasoning_effort'])] ?? 0, tokenLimit(body))
 }
 

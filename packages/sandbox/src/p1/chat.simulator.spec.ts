@@ -532,6 +532,32 @@ describe('a model that thinks', () => {
     expect(usage?.total_tokens).toBe((usage?.prompt_tokens ?? 0) + tokens + 5)
   })
 
+  it.each([
+    ['words', {}],
+    ['calls', { tools: [weather] }],
+  ])('shows what it thinks before %s, whole and streamed, where servers of open models do', async (_name, fields) => {
+    const request = { model: 'open-thinker', messages: ask.messages, ...fields }
+    const whole = await lab.client.chat.completions.create(request)
+    const thought = 'The user says: #chunks=5 Let me think what to do.'
+    expect(whole.choices[0]?.message).toMatchObject({ reasoning_content: thought })
+    expect(whole.usage).toMatchObject(details(10))
+    const frames = await framesOf(request)
+    const deltas = frames.map((frame) => (frame['choices'] as { delta: Record<string, unknown> }[])[0]?.delta ?? {})
+    const shown = deltas.map((delta) => delta['reasoning_content'] ?? '')
+    expect(shown.join('')).toBe(thought)
+    expect(deltas[0]).toHaveProperty('role')
+  })
+
+  it('has no Responses API there, takes any sampling, and its own thoughts back as text alone', async () => {
+    const model = 'open-thinker'
+    await expect(lab.client.responses.create({ model, input: 'Hi' })).rejects.toMatchObject({ status: 404 })
+    const said = (reasoning_content: unknown): object => ({ role: 'assistant', content: 'Hi', reasoning_content })
+    const messages = [...ask.messages, said('I think so.'), ...ask.messages]
+    expect((await post({ model, messages, temperature: 0.2, max_tokens: 100 })).status).toBe(200)
+    const refused = await post({ model, messages: [...ask.messages, said(1), ...ask.messages] })
+    expect(await refused.text()).toContain("Invalid type for 'messages[1].reasoning_content'")
+  })
+
   it('thinks for each choice, and says so at the end of a stream too', async () => {
     const frames = await lab.framesOf({
       ...ask,

@@ -1,6 +1,6 @@
 import type { Exchange } from '../server/exchange.js'
 import { openAiFaults, OpenAiRejection, unknownModel } from '../server/openai-errors.js'
-import { isReasoning } from './chat-models.js'
+import { isReasoning, OPEN_MODEL } from './chat-models.js'
 import { EMBEDDING_MODEL_IDS } from './embeddings.simulator.js'
 import { type P1Context, p1Headers } from './p1-context.js'
 
@@ -34,6 +34,7 @@ const MODELS: Readonly<Record<string, { family: P1Family; resolved?: string }>> 
   o3: { family: 'reasoning-chat', resolved: 'o3-2025-04-16' },
   'o3-mini': { family: 'reasoning-chat', resolved: 'o3-mini-2025-01-31' },
   'o4-mini': { family: 'reasoning-chat', resolved: 'o4-mini-2025-04-16' },
+  [OPEN_MODEL]: { family: 'chat' },
   'gpt-audio': { family: 'audio-chat', resolved: 'gpt-audio-2025-08-28' },
   'gpt-audio-1.5': { family: 'audio-chat' },
   'gpt-audio-mini': { family: 'audio-chat', resolved: 'gpt-audio-mini-2025-10-06' },
@@ -91,8 +92,8 @@ export function chatFamily(model: string): P1Family {
 export function responsesFamily(model: string): P1Family {
   const known = knownFamily(model)
   if (known === undefined && RESPONSES_ONLY.test(model)) return 'reasoning-chat'
-  if (EMBEDDING_MODEL_IDS.includes(model) || (known !== undefined && !CHAT_FAMILIES.includes(known)))
-    throw unknownModel(model)
+  const isElsewhere = known !== undefined && !CHAT_FAMILIES.includes(known)
+  if (isElsewhere || EMBEDDING_MODEL_IDS.includes(model) || model === OPEN_MODEL) throw unknownModel(model)
   const family = chatFamily(model)
   if (family !== 'audio-chat') return family
   const message = `The requested model '${model}' cannot be used with the Responses API.`

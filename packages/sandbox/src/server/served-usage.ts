@@ -175,6 +175,6 @@ function dataOf(frame: Frame): JsonObject | undefined {
 }
 
 function holdsText(delta: unknown): boolean {
-  const texts = ['content', 'text', 'thinking', 'partial_json'].map((name) => fieldOf(delta, name))
+  const texts = ['content', 'reasoning_content', 'text', 'thinking', 'partial_json'].map((name) => fieldOf(delta, name))
   return texts.some((text) => typeof text === 'string' && text !== '') || fieldOf(delta, 'tool_calls') !== undefined
 }

@@ -3,6 +3,7 @@ import { isRecord } from '../../../core/validation-rules.js'
 import type { ChatFields } from '../../openai-wire.js'
 import { applyFieldTable, dropped, elsewhere, type FieldTable, passed, refused } from '../field-table.js'
 import { isAbsent, listAt, type Members, objectAt, textAt, wrongShape } from '../members.js'
+import { effortTaken } from '../efforts.js'
 import { effortFor } from '../to-messages/thinking.js'
 import { conversationOf } from './conversation.js'
 import { type MemberTable, type ChatRequestDraft } from './request-draft.js'
@@ -94,9 +95,13 @@ function thinking(value: unknown, draft: ChatRequestDraft): void {
     else {
       verdicts.approximate('thinking.budget_tokens')
       // An effort that is asked for by its name says more than a budget.
-      if (effortIn(draft) === undefined) draft.set('reasoning_effort', effortFor(budget), 'thinking.budget_tokens')
+      if (effortIn(draft) === undefined) setEffort(effortFor(budget), 'thinking.budget_tokens', draft)
     }
-  } else if (type === 'disabled' && facts.thinking === 'adaptive') draft.set('reasoning_effort', 'none', 'thinking')
+  } else if (type === 'disabled' && facts.thinking === 'adaptive') setEffort('none', 'thinking', draft)
+}
+
+function setEffort(asked: string, path: string, draft: ChatRequestDraft): void {
+  draft.set('reasoning_effort', effortTaken(asked, path, draft.facts.efforts, draft.verdicts), path)
 }
 
 function effortIn({ source }: ChatRequestDraft): unknown {
@@ -120,7 +125,7 @@ function effort(value: string, draft: ChatRequestDraft): void {
   const isThinkingOff = isRecord(source['thinking']) && source['thinking']['type'] === 'disabled'
   // In chat it is that of thinking and of nothing else.
   if (facts.thinking === 'none' || isThinkingOff) verdicts.drop('output_config.effort')
-  else draft.set('reasoning_effort', value, 'output_config.effort')
+  else setEffort(value, 'output_config.effort', draft)
 }
 
 function format(members: Members, draft: ChatRequestDraft): void {

@@ -241,7 +241,7 @@ describe('An error of a chat upstream', () => {
     ['stream_options', undefined],
     ['toString', undefined],
   ])('names %s as %s', (param, expected) => {
-    const { translation } = translate(request)
+    const { translation } = translate(request, { facts: { thinking: 'adaptive' } })
     const error = translation.error(new GatewayError('invalid_request', 'Wrong.', { param, code: 'invalid_value' }))
     expect([error.kind, error.message, error.details.code]).toEqual(['invalid_request', 'Wrong.', 'invalid_value'])
     expect(error.details.param).toBe(expected)

@@ -46,7 +46,6 @@ describe('A request for a response at a chat upstream', () => {
       { prompt_cache_key: 'a', prompt_cache_retention: '24h' },
       { prompt_cache_key: 'a', prompt_cache_retention: '24h' },
     ],
-    [{ reasoning: { effort: 'xhigh' } }, { reasoning_effort: 'xhigh' }],
     [{ reasoning: { effort: null, summary: null, mode: 'standard', context: 'auto' } }, {}],
     [{ text: { format: { type: 'text' } } }, {}],
     [{ text: { verbosity: 'low' } }, { verbosity: 'low' }],
@@ -78,6 +77,7 @@ describe('A request for a response at a chat upstream', () => {
 
   it.each<[object, object, TranslationSetting['facts']]>([
     [{ max_output_tokens: 20 }, { max_tokens: 20 }, { maxTokensField: 'max_tokens' }],
+    [{ reasoning: { effort: 'xhigh' } }, { reasoning_effort: 'xhigh' }, { thinking: 'adaptive' }],
     [
       { prompt_cache_options: { ttl: '30m' } },
       { prompt_cache_options: { ttl: '30m' } },

@@ -1,5 +1,6 @@
 import type { ChatFields } from '../../openai-wire.js'
 import type { JsonBody } from '../../../core/json-body.js'
+import { effortTaken } from '../efforts.js'
 import { dropped, type FieldRule, type FieldTable, passed } from '../field-table.js'
 import { dropUnknown, isAbsent, type Members, objectAt, textAt } from '../members.js'
 import { readConversation } from '../responses/conversation.js'
@@ -12,11 +13,19 @@ type Rule = FieldRule<ResponsesDraft>
 
 const reasoning: Rule = (value, draft) => {
   const { effort, summaryPath } = readReasoningAsked(value, draft)
-  if (effort !== undefined) draft.set('reasoning_effort', effort, 'reasoning.effort')
+  if (effort !== undefined) setEffort(effort, draft)
   if (summaryPath === undefined) return
   // What an upstream shows of its thoughts is no summary; most show nothing.
   if (draft.facts.reasoningField === undefined) draft.verdicts.drop(summaryPath)
   else draft.verdicts.approximate(summaryPath)
+}
+
+function setEffort(asked: string, draft: ResponsesDraft): void {
+  const path = 'reasoning.effort'
+  const { facts, verdicts } = draft
+  if (facts.thinking !== 'none') draft.set('reasoning_effort', effortTaken(asked, path, facts.efforts, verdicts), path)
+  // A model that does not think answers all the same.
+  else if (asked !== 'none') verdicts.drop(path)
 }
 
 const FORMAT = new Set(['type', 'name', 'description', 'schema', 'strict'])

@@ -1,5 +1,6 @@
 import type { ModelFacts } from '../../model-facts.js'
 import type { Verdicts } from '../../verdicts.js'
+import { effortTaken } from '../efforts.js'
 import type { Members } from '../members.js'
 
 const SMALLEST_BUDGET = 1024
@@ -16,6 +17,9 @@ const BUDGETS: ReadonlyMap<string, number> = new Map([
 
 /** The efforts that there are, beside none. */
 export const EFFORTS: readonly string[] = [...BUDGETS.keys(), 'max']
+
+/** Those that the dialect of messages has. */
+const MESSAGES_EFFORTS: ModelFacts['efforts'] = ['low', 'medium', 'high', 'xhigh', 'max']
 
 /** The effort for a budget: the last one that has no more. */
 export const effortFor = (budgetTokens: number): string =>
@@ -50,22 +54,22 @@ export const withThinking = (effort: string | undefined, terms: ThinkingTerms, v
 
 /** Switches thinking off in models that think by themselves, or asks for little of it where they cannot be kept from it. */
 export function withoutThinking(
-  { thinking, thinkingOff }: ModelFacts,
+  { thinking, thinkingOff, efforts = MESSAGES_EFFORTS }: ModelFacts,
   path: string,
   verdicts: Verdicts,
 ): ThinkingFields {
   if (thinking !== 'adaptive') return {}
+  if (thinkingOff === 'never') return { effort: effortTaken('none', path, efforts, verdicts) }
   if (thinkingOff !== 'disabled') verdicts.approximate(path)
-  return thinkingOff === 'never' ? { effort: 'low' } : { thinking: { type: thinkingOff } }
+  return { thinking: { type: thinkingOff } }
 }
 
 function adaptiveThinking(
   effort: string | undefined,
-  { isAllowed, display, effortPath }: ThinkingTerms,
+  { isAllowed, display, effortPath, facts: { efforts = MESSAGES_EFFORTS } }: ThinkingTerms,
   verdicts: Verdicts,
 ): ThinkingFields {
-  if (effort === 'minimal') verdicts.approximate(effortPath)
-  const named = effort === undefined ? {} : { effort: effort === 'minimal' ? 'low' : effort }
+  const named = effort === undefined ? {} : { effort: effortTaken(effort, effortPath, efforts, verdicts) }
   // Left out, not disabled: there are models that cannot be switched off.
   return isAllowed ? { thinking: { type: 'adaptive', ...display }, ...named } : named
 }

@@ -1,0 +1,100 @@
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { chatTraits, isReasoning } from '@multi-model-gateway/sandbox/p1/chat-models.js'
+import { PROVIDERS } from '../../src/app/providers.js'
+import { builtInModels } from '../../src/routing/channel.js'
+import { sendRaw } from '../support/gateway.js'
+import { shareLab } from '../support/lab-lifetime.js'
+import { startTranslationLab, type TranslationLab } from '../support/translation-gateway.js'
+
+const CHAT_IDS = builtInModels(PROVIDERS)
+  .filter((row) => row.class === 'chat')
+  .map(({ id }) => id)
+
+/** As their pages say. */
+const READS_TEXT_ALONE =
+  /^(gpt-3\.5.*|gpt-4(-32k)?(-0314|-0613)?|gpt-4-(1106|0125|turbo)-preview|o1-(preview|mini).*|o3-mini.*)$/
+const PIXEL = 'iVBORw0KGgo='
+
+let lab: TranslationLab
+shareLab(async () => {
+  // Without the Responses API, so that responses are translated as well; facts are those of the catalogue.
+  const models = CHAT_IDS.map((id) => ({ id, class: 'chat', providers: ['p1'], dialects: ['chat'] }))
+  return (lab = await startTranslationLab({ models }))
+})
+
+async function send(path: string, fields: object): Promise<string> {
+  const { status, text } = await sendRaw(lab.gateway.url, { path, body: JSON.stringify(fields) })
+  return status === 200 ? 'accepted' : text
+}
+
+const message = (model: string, fields: object): Promise<string> =>
+  send('/v1/messages', { model, max_tokens: 4096, messages: [{ role: 'user', content: 'Hello' }], ...fields })
+
+const response = (model: string, fields: object): Promise<string> =>
+  send('/v1/responses', { model, input: 'Hello', ...fields })
+
+/** What became of each request that was not accepted. */
+const refused = async (answers: readonly Promise<string>[], names: readonly string[]): Promise<readonly string[]> =>
+  (await Promise.all(answers)).flatMap((answer, index) => (answer === 'accepted' ? [] : [`${names[index]}: ${answer}`]))
+
+describe('Every chat model of the catalogue', () => {
+  afterEach(() => {
+    expect(lab.p1.violations).toEqual([])
+    lab.p1.reset()
+  })
+
+  const efforts = ['low', 'medium', 'high', 'xhigh', 'max']
+  const budgets = [1024, 2048, 8192, 16_384, 31_999, 32_000, 64_000]
+  const unbudgeted: readonly object[] = [
+    { thinking: { type: 'disabled' } },
+    { thinking: { type: 'disabled' }, output_config: { effort: 'low' } },
+    { thinking: { type: 'adaptive' } },
+    { thinking: { type: 'adaptive' }, output_config: { effort: 'xhigh' } },
+    ...efforts.map((effort) => ({ output_config: { effort } })),
+  ]
+  /** A budget is below the maximum, which no model takes above its own. */
+  const formsFor = (model: string): readonly object[] => [
+    ...unbudgeted,
+    ...budgets
+      .filter((budget) => budget < chatTraits(model).maxOutputTokens)
+      .map((budget_tokens) => ({ max_tokens: budget_tokens + 1, thinking: { type: 'enabled', budget_tokens } })),
+  ]
+
+  it.each(CHAT_IDS)('takes every form of thinking of messages clients: %s', async (model) => {
+    const forms = formsFor(model)
+    const answers = forms.map((fields) => message(model, fields))
+    expect(
+      await refused(
+        answers,
+        forms.map((fields) => JSON.stringify(fields)),
+      ),
+    ).toEqual([])
+  })
+
+  it.each(CHAT_IDS)('gets what it takes of marks, instructions and pictures: %s', async (model) => {
+    const content = [{ type: 'text', text: 'Hello', cache_control: { type: 'ephemeral' } }]
+    const messages = [
+      { role: 'user', content },
+      { role: 'system', content: 'Be short.' },
+    ]
+    expect(await message(model, { messages })).toBe('accepted')
+    const sent = lab.p1.lastRequest?.body.toString() ?? ''
+    expect(sent.includes('prompt_cache_breakpoint')).toBe(/^gpt-(5\.6|6)/.test(model))
+    expect(/"role":"developer"/.test(sent)).toBe(isReasoning(model) && !/^o1-(preview|mini)/.test(model))
+    const asked = lab.p1.requests.length
+    const picture = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: PIXEL } }
+    const answer = await message(model, { messages: [{ role: 'user', content: [picture] }] })
+    expect(answer).toMatch(READS_TEXT_ALONE.test(model) ? /The model does not read images/ : 'accepted')
+    expect(lab.p1.requests.length - asked).toBe(READS_TEXT_ALONE.test(model) ? 0 : 1)
+  })
+
+  it.each(CHAT_IDS)('takes every effort of clients of responses: %s', async (model) => {
+    const named = ['none', 'minimal', ...efforts]
+    expect(
+      await refused(
+        named.map((effort) => response(model, { reasoning: { effort } })),
+        named,
+      ),
+    ).toEqual([])
+  })
+})
