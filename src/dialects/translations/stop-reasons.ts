@@ -34,9 +34,6 @@ export function endOfChat(
   return hasCalls ? 'called' : 'ended'
 }
 
-/** Whether the reason alone says that a chat upstream has refused. */
-export const isRefusal = (finishReason: string): boolean => CHAT_ENDS.get(finishReason) === 'refused'
-
 export const CHAT_FINISH: Readonly<Record<AnswerEnd, string>> = {
   ended: 'stop',
   truncated: 'length',

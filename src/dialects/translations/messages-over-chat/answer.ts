@@ -6,7 +6,16 @@ import type { Members } from '../members.js'
 import { madeSignature } from '../seals.js'
 import { type AnswerEnd, endOfChat, MESSAGES_STOP } from '../stop-reasons.js'
 import { inputOfArguments } from '../tool-forms.js'
-import { type CallPiece, callsIn, contentIn, messageIn, refusalIn, thoughtsIn, usageIn } from '../to-chat/answers.js'
+import {
+  type CallPiece,
+  callsIn,
+  checkCalls,
+  contentIn,
+  messageIn,
+  refusalIn,
+  thoughtsIn,
+  usageIn,
+} from '../to-chat/answers.js'
 import { messagesUsage, type TokenFigures } from '../usage.js'
 import type { ToolNames } from './request-draft.js'
 
@@ -24,9 +33,11 @@ export interface MessageContext {
 /** JSON text of a message for a chat completion; `texts` is the same with numbers as they came. Throws `upstream_failed` for one without a message or a finish reason. */
 export function messageTextOf(answer: Members, texts: JsonTexts, context: MessageContext): string {
   const { message, finishReason } = messageIn(answer)
-  const calls = callsIn(message, texts.at('choices', 0, 'message')).map((call, index) => callOf(call, index, context))
+  const pieces = callsIn(message, texts.at('choices', 0, 'message'))
+  const calls = pieces.map((call, index) => callOf(call, index, context))
   const refusal = refusalIn(message)
   const end = endOfChat(finishReason, { hasCalls: calls.length > 0, hasRefusal: refusal !== '' }, context.unknownWords)
+  checkCalls(pieces, end)
   const thoughts = thoughtsIn(message)
   const text = contentIn(message)
   const content = [

@@ -520,7 +520,11 @@ describe('A stream of chat chunks', () => {
       USAGE_CHUNK,
     ]
     for (const chunk of chunks) expect(events.event(chunk)).not.toMatch(/message_delta|message_stop/)
-    expect(eventsIn(events.end()).map(({ type }) => type)).toEqual(['message_delta', 'message_stop'])
+    expect(eventsIn(events.end()).map(({ type }) => type)).toEqual([
+      'content_block_stop',
+      'message_delta',
+      'message_stop',
+    ])
   })
 
   it.each([

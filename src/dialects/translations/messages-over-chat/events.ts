@@ -3,7 +3,7 @@ import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { EventTranslation, TranslationTarget } from '../../translator.js'
 import { type Members, recordOr } from '../members.js'
 import { HeldText } from '../held-text.js'
-import { endOfChat, isRefusal } from '../stop-reasons.js'
+import { endOfChat } from '../stop-reasons.js'
 import { AnswerQueue } from '../to-chat/answer-queue.js'
 import {
   type CallPiece,
@@ -58,9 +58,8 @@ export class MessageEvents implements EventTranslation {
     this.usage = usageIn(chunk) ?? this.usage
     const choice = choiceIn(chunk)
     if (choice === undefined) return start
-    const frames = start + this.content(recordOr(choice['delta']))
-    const reason = finishReasonIn(choice)
-    return reason === undefined ? frames : frames + this.finish(reason)
+    this.finishReason = finishReasonIn(choice) ?? this.finishReason
+    return start + this.content(recordOr(choice['delta']))
   }
 
   end(): string {
@@ -73,7 +72,8 @@ export class MessageEvents implements EventTranslation {
       this.context.unknownWords,
     )
     const delta = { ...stopOf(end, this.refusal.take()), container: null }
-    return this.rest() + frameOf({ type: 'message_delta', delta, usage: this.totals() }) + STOP_FRAME
+    const rest = this.queue.rest(end) + this.blocks.close()
+    return rest + frameOf({ type: 'message_delta', delta, usage: this.totals() }) + STOP_FRAME
   }
 
   private start(chunk: Members): string {
@@ -109,16 +109,6 @@ export class MessageEvents implements EventTranslation {
     this.outputTokens += tokensOf(piece.text)
     // Calls of a refused turn are not handed on.
     return this.refusal.isEmpty ? this.queue.call(piece) : ''
-  }
-
-  private finish(reason: string): string {
-    this.finishReason = reason
-    if (isRefusal(reason)) this.queue.dropWaitingCalls()
-    return this.rest()
-  }
-
-  private rest(): string {
-    return this.queue.rest() + this.blocks.close()
   }
 
   private totals(): object {

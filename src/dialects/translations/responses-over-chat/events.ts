@@ -40,8 +40,7 @@ export class ChatToResponseEvents implements EventTranslation {
     if (this.finishReason === undefined) throw malformedResponse('The upstream ended without a finish reason.')
     const { hasRefusal, unknownWords } = this
     const end = endOfChat(this.finishReason, { hasCalls: this.queue.hasCalls, hasRefusal }, unknownWords)
-    if (end === 'refused') this.queue.dropWaitingCalls()
-    return this.queue.rest() + this.writer.end(end)
+    return this.queue.rest(end) + this.writer.end(end)
   }
 
   failure(error: GatewayError): string {
