@@ -56,7 +56,8 @@ export function responseOfChat(answer: Members, texts: JsonTexts, context: Respo
   const end = endOfChat(finishReason, heard, context.target.unknownWords)
   checkCalls(pieces, end)
   return wholeResponse(context.envelope, {
-    entries: [...reasoningIn(message, context), ...saidIn(message, refusal), ...calls],
+    // Calls beside a refusal are not handed on: it is the last that was said.
+    entries: [...reasoningIn(message, context), ...saidIn(message, refusal), ...(refusal === '' ? calls : [])],
     end,
     usage: usageIn(answer),
     serviceTier: tierOf(answer),

@@ -49,11 +49,17 @@ export class ChatToResponseEvents implements EventTranslation {
 
   private delta(delta: Members): string {
     const refusal = refusalIn(delta)
-    this.hasRefusal ||= refusal !== ''
+    if (refusal !== '') this.refuse()
     let frames = this.queue.said('reasoning', thoughtsIn(delta)) + this.queue.said('text', contentIn(delta))
     frames += this.queue.said('refusal', refusal)
-    for (const call of callsIn(delta)) frames += this.queue.call(call)
+    // Calls of a refused turn are not handed on.
+    for (const call of callsIn(delta)) if (!this.hasRefusal) frames += this.queue.call(call)
     return frames
+  }
+
+  private refuse(): void {
+    this.hasRefusal = true
+    this.queue.dropWaitingCalls()
   }
 }
 
