@@ -1,15 +1,16 @@
 import { tokensOf } from '../../../core/token-counter.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { EventTranslation, TranslationTarget } from '../../translator.js'
-import { type Members, recordOr } from '../members.js'
+import type { Members } from '../members.js'
 import { HeldText } from '../held-text.js'
-import { endOfChat } from '../stop-reasons.js'
+import { endOfChat, gravestFinish } from '../stop-reasons.js'
 import { AnswerQueue } from '../to-chat/answer-queue.js'
 import {
   type CallPiece,
   callsIn,
   choiceIn,
   contentIn,
+  deltaIn,
   finishReasonIn,
   refusalIn,
   thoughtsIn,
@@ -58,8 +59,8 @@ export class MessageEvents implements EventTranslation {
     this.usage = usageIn(chunk) ?? this.usage
     const choice = choiceIn(chunk)
     if (choice === undefined) return start
-    this.finishReason = finishReasonIn(choice) ?? this.finishReason
-    return start + this.content(recordOr(choice['delta']))
+    this.finishReason = gravestFinish(this.finishReason, finishReasonIn(choice))
+    return start + this.content(deltaIn(choice))
   }
 
   end(): string {

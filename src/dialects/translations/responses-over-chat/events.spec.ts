@@ -431,6 +431,8 @@ describe('The events of a chat upstream as those of a response', () => {
     ['calls that are no list', chunk({ tool_calls: { 0: begun(0, '{}') } })],
     ['calls that are a text', chunk({ tool_calls: 'weather()' })],
     ['an older call that is no object', chunk({ function_call: 'weather' })],
+    ['a delta that is no object', { choices: [{ index: 0, delta: 'Hi', finish_reason: null }] }],
+    ['a delta that is a list', { choices: [{ index: 0, delta: [{ content: 'Hi' }], finish_reason: 'stop' }] }],
     ['a refusal that is no text', chunk({ refusal: ['No.'] })],
     ['arguments that are no text', calls({ index: 0, function: { name: 'f', arguments: 42 } })],
     ['pieces that wait too long', calls(begun(0, '{'), begun(1, 'a'.repeat(256 * 1024 + 1)))],

@@ -1,12 +1,20 @@
 import type { GatewayError } from '../../../core/errors.js'
-import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { EventTranslation, UnknownWords } from '../../translator.js'
 import type { Members } from '../members.js'
 import { ResponseEventWriter } from '../responses/event-writer.js'
-import { endOfChat } from '../stop-reasons.js'
+import { endOfChat, gravestFinish } from '../stop-reasons.js'
 import { AnswerQueue, type AnswerSink } from '../to-chat/answer-queue.js'
-import { callsIn, choiceIn, contentIn, finishReasonIn, refusalIn, thoughtsIn, usageIn } from '../to-chat/answers.js'
+import {
+  callsIn,
+  choiceIn,
+  contentIn,
+  deltaIn,
+  finishReasonIn,
+  refusalIn,
+  thoughtsIn,
+  usageIn,
+} from '../to-chat/answers.js'
 import type { ArrivingCall } from '../to-chat/arriving-call.js'
 import { type ResponseContext, sealedThoughts, tierOf } from './answer.js'
 
@@ -32,8 +40,8 @@ export class ChatToResponseEvents implements EventTranslation {
     this.writer.report(usageIn(chunk), tierOf(chunk))
     const choice = choiceIn(chunk)
     if (choice === undefined) return before
-    this.finishReason = finishReasonIn(choice) ?? this.finishReason
-    return isRecord(choice['delta']) ? before + this.delta(choice['delta']) : before
+    this.finishReason = gravestFinish(this.finishReason, finishReasonIn(choice))
+    return before + this.delta(deltaIn(choice))
   }
 
   end(): string {

@@ -34,6 +34,13 @@ export function choiceIn({ choices }: Members): Members | undefined {
   return choice
 }
 
+/** What a chunk's choice adds; some upstreams leave it out where that is nothing. */
+export function deltaIn({ delta }: Members): Members {
+  if (isRecord(delta)) return delta
+  if (isEmpty(delta)) return {}
+  throw malformedResponse('The upstream sent a delta that is no object.')
+}
+
 /** Missing figures stay missing. */
 export const usageIn = ({ usage }: Members): TokenFigures | undefined =>
   isRecord(usage) ? figuresOfChat(usage) : undefined

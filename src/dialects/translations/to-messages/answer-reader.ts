@@ -4,7 +4,7 @@ import type { TranslationTarget } from '../../translator.js'
 import { callNotEnded, isPlainEnd, JsonEnd } from '../cut-calls.js'
 import { HeldText } from '../held-text.js'
 import { isAbsent, type Members, recordOr } from '../members.js'
-import { type AnswerEnd, endOfMessage, explanationOf } from '../stop-reasons.js'
+import { type AnswerEnd, endOfMessage, explanationOf, gravestStop } from '../stop-reasons.js'
 import { customInput } from '../tool-forms.js'
 import { figuresOfMessages, type TokenFigures } from '../usage.js'
 import type { Block } from './blocks.js'
@@ -133,7 +133,7 @@ export class MessageReader {
 
   private changed({ delta, usage }: Members): string {
     const { stop_reason: reason, stop_details: details } = recordOr(delta)
-    this.stopReason = reason ?? this.stopReason
+    this.stopReason = gravestStop(this.stopReason, reason)
     this.stopDetails = details ?? this.stopDetails
     this.count(usage)
     return ''
