@@ -16,7 +16,7 @@ import {
   thoughtsIn,
   usageIn,
 } from '../to-chat/answers.js'
-import { messagesUsage, type TokenFigures } from '../usage.js'
+import { filledFigures, messagesUsage, type TokenFigures } from '../usage.js'
 import type { ToolNames } from './request-draft.js'
 
 /** What an answer needs of its request. */
@@ -45,10 +45,10 @@ export function messageTextOf(answer: Members, texts: JsonTexts, context: Messag
     ...(text === '' ? [] : [{ ...textBlock(), text }]),
     ...(end === 'refused' ? [] : calls.map((call) => toolUseOf(call, context))),
   ]
-  const figures = usageIn(answer) ?? {
-    ...estimated(context.inputTokens()),
-    output: calls.reduce((sum, call) => sum + tokensOf(call.arguments), tokensOf(thoughts) + tokensOf(text)),
-  }
+  const figures = filledFigures(usageIn(answer), {
+    input: context.inputTokens,
+    output: () => calls.reduce((sum, call) => sum + tokensOf(call.arguments), tokensOf(thoughts) + tokensOf(text)),
+  })
   return jsonTextOf({ ...emptyMessage(answer, context, figures), content, ...stopOf(end, refusal) })
 }
 
@@ -79,14 +79,9 @@ export const stopOf = (end: AnswerEnd, refusal: string): object => ({
     end === 'refused' ? { type: 'refusal', category: null, explanation: refusal === '' ? null : refusal } : null,
 })
 
-/** Of an upstream that has not reported usage. */
-export const estimated = (input: number): TokenFigures => ({
-  input,
-  cacheRead: 0,
-  cacheWrite: 0,
-  output: 0,
-  reasoning: undefined,
-})
+/** Of an answer of which nothing has come yet. */
+export const estimated = (input: number): TokenFigures =>
+  filledFigures(undefined, { input: () => input, output: () => 0 })
 
 export const textBlock = (): object => ({ type: 'text', text: '', citations: null })
 

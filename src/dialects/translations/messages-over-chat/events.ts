@@ -16,7 +16,7 @@ import {
   thoughtsIn,
   usageIn,
 } from '../to-chat/answers.js'
-import { messagesUsage, type TokenFigures } from '../usage.js'
+import { filledFigures, messagesUsage, type ReportedFigures } from '../usage.js'
 import { type MessageContext, emptyMessage, estimated, stopOf } from './answer.js'
 import { BlockWriter, type TextKind } from './block-writer.js'
 
@@ -40,7 +40,7 @@ export class MessageEvents implements EventTranslation {
   private isStarted = false
   private finishReason: string | undefined
   private readonly refusal: HeldText
-  private usage: TokenFigures | undefined
+  private usage: ReportedFigures | undefined
   /** Estimated, for upstreams that report no usage. */
   private outputTokens = 0
 
@@ -113,11 +113,11 @@ export class MessageEvents implements EventTranslation {
   }
 
   private totals(): object {
-    const { usage: figures } = this
-    const usage = messagesUsage(figures ?? { ...estimated(0), output: this.outputTokens })
+    const figures = filledFigures(this.usage, { input: () => 0, output: () => this.outputTokens })
+    const usage = messagesUsage(figures)
     const totals = Object.fromEntries(Object.entries(usage).filter(([name]) => DELTA_USAGE.has(name)))
-    // Those of the first event stand.
-    return figures === undefined ? { ...totals, input_tokens: null } : totals
+    // Without a figure that of the first event stands.
+    return this.usage?.input === undefined ? { ...totals, input_tokens: null } : totals
   }
 }
 

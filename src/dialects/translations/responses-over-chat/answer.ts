@@ -18,6 +18,7 @@ import {
   thoughtsIn,
   usageIn,
 } from '../to-chat/answers.js'
+import { completeFigures } from '../usage.js'
 
 /** What an answer depends on beside itself. */
 export interface ResponseContext {
@@ -59,7 +60,7 @@ export function responseOfChat(answer: Members, texts: JsonTexts, context: Respo
     // Calls beside a refusal are not handed on: it is the last that was said.
     entries: [...reasoningIn(message, context), ...saidIn(message, refusal), ...(refusal === '' ? calls : [])],
     end,
-    usage: usageIn(answer),
+    usage: completeFigures(usageIn(answer)),
     serviceTier: tierOf(answer),
   })
 }

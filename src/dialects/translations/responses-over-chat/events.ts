@@ -16,6 +16,7 @@ import {
   usageIn,
 } from '../to-chat/answers.js'
 import type { ArrivingCall } from '../to-chat/arriving-call.js'
+import { completeFigures } from '../usage.js'
 import { type ResponseContext, sealedThoughts, tierOf } from './answer.js'
 
 type Kind = 'reasoning' | 'text' | 'refusal'
@@ -37,7 +38,7 @@ export class ChatToResponseEvents implements EventTranslation {
 
   event(chunk: Members): string {
     const before = this.writer.begin()
-    this.writer.report(usageIn(chunk), tierOf(chunk))
+    this.writer.report(completeFigures(usageIn(chunk)), tierOf(chunk))
     const choice = choiceIn(chunk)
     if (choice === undefined) return before
     this.finishReason = gravestFinish(this.finishReason, finishReasonIn(choice))

@@ -4,7 +4,7 @@ import { malformedResponse } from '../../../upstream/upstream-response.js'
 import { callNotEnded, isCutJson, isPlainEnd } from '../cut-calls.js'
 import { isAbsent, type Members, recordOr } from '../members.js'
 import type { AnswerEnd } from '../stop-reasons.js'
-import { figuresOfChat, type TokenFigures } from '../usage.js'
+import { figuresOfChat, type ReportedFigures } from '../usage.js'
 
 /** Members of chat completions and of their chunks, as far as upstreams agree on them. */
 
@@ -42,7 +42,7 @@ export function deltaIn({ delta }: Members): Members {
 }
 
 /** Missing figures stay missing. */
-export const usageIn = ({ usage }: Members): TokenFigures | undefined =>
+export const usageIn = ({ usage }: Members): ReportedFigures | undefined =>
   isRecord(usage) ? figuresOfChat(usage) : undefined
 
 /** Under the name that most upstreams use, or the other; some say the same under both. */

@@ -95,7 +95,7 @@ export class MessageReader {
 
   /** Figures so far. */
   get usage(): TokenFigures | undefined {
-    return this.totals === undefined ? undefined : figuresOfMessages(this.totals)
+    return figuresOfMessages(this.totals)
   }
 
   event(data: Members): string {
