@@ -16,6 +16,20 @@ export function withCallersPath(error: GatewayError, callersPath: PathOf): Gatew
   return new GatewayError(kind, message, path === undefined ? details : { ...details, param: path })
 }
 
+/** For dialects whose errors have no member for the field: their messages begin with its name. */
+export function withFieldInMessage(error: GatewayError): GatewayError {
+  const { kind, message, details } = error
+  const { param } = details
+  if (param === undefined || fieldBefore(message) === param) return error
+  return new GatewayError(kind, `${param}: ${message}`, details)
+}
+
+const QUOTES = /^[`"']/
+/** A field has no white space, and ends before the sentence goes on. */
+const FIRST_WORD = /^[^\s`"':]*/
+
+const fieldBefore = (message: string): string | undefined => FIRST_WORD.exec(message.replace(QUOTES, ''))?.[0]
+
 /** The field at the beginning of a message: `messages.3.content: …`, `` `temperature` may … ``. */
 const NAMED_FIELD = /^(?:([`"'])([a-z_]+(?:[.[][\w\]]+)*)\1|([a-z_]+(?:[.[][\w\]]+)*)(?=:))/
 

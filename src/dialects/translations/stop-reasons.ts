@@ -1,6 +1,6 @@
 import { malformedResponse } from '../../upstream/upstream-response.js'
 import type { UnknownWords } from '../translator.js'
-import { recordOr } from './members.js'
+import { isAbsent, recordOr } from './members.js'
 
 /** Why a model stopped, in the words of chat and messages; each table is closed, and a word that it lacks means a plain end. */
 
@@ -14,6 +14,20 @@ const CHAT_ENDS: ReadonlyMap<string, AnswerEnd> = new Map([
   ['function_call', 'called'],
   ['content_filter', 'refused'],
 ])
+
+/** How much an end says that something is missing. */
+const GRAVITY: Readonly<Record<AnswerEnd, number>> = { ended: 0, called: 0, truncated: 1, refused: 2 }
+
+/** Of the reasons in a stream, of which there should be one, the gravest, else the last: what is missing is not made good by a later word. */
+const gravestIn =
+  (ends: ReadonlyMap<unknown, AnswerEnd>) =>
+  <Reason>(before: Reason, next: Reason): Reason => {
+    if (isAbsent(next)) return before
+    const gravity = (reason: Reason): number => GRAVITY[ends.get(reason) ?? 'ended']
+    return gravity(before) > gravity(next) ? before : next
+  }
+
+export const gravestFinish = gravestIn(CHAT_ENDS)
 
 /** What else a chat answer says of its end. */
 interface ChatAnswer {
@@ -34,9 +48,6 @@ export function endOfChat(
   return hasCalls ? 'called' : 'ended'
 }
 
-/** Whether the reason alone says that a chat upstream has refused. */
-export const isRefusal = (finishReason: string): boolean => CHAT_ENDS.get(finishReason) === 'refused'
-
 export const CHAT_FINISH: Readonly<Record<AnswerEnd, string>> = {
   ended: 'stop',
   truncated: 'length',
@@ -52,6 +63,8 @@ const MESSAGES_ENDS: ReadonlyMap<string, AnswerEnd> = new Map([
   ['tool_use', 'called'],
   ['refusal', 'refused'],
 ])
+
+export const gravestStop = gravestIn(MESSAGES_ENDS)
 
 /** Throws `upstream_failed` for an answer without an end, and for a turn that is only paused: other dialects cannot go on with it. */
 export function endOfMessage(stopReason: unknown, unknownWords: UnknownWords | undefined): AnswerEnd {

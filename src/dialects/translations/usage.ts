@@ -24,29 +24,62 @@ export interface TokenFigures {
   readonly reasoning: number | undefined
 }
 
-/** Reads the usage object of a messages answer. */
-export function figuresOfMessages(usage: unknown): TokenFigures {
+/** As an upstream reports them; what it leaves out is not known, and is no zero. */
+export type ReportedFigures = Omit<TokenFigures, 'input' | 'output'> & {
+  readonly input: number | undefined
+  readonly output: number | undefined
+}
+
+/** undefined where one is missing that has no default. */
+export function completeFigures(figures: ReportedFigures | undefined): TokenFigures | undefined {
+  const { input, output } = figures ?? {}
+  return figures === undefined || input === undefined || output === undefined
+    ? undefined
+    : { ...figures, input, output }
+}
+
+const NONE_REPORTED: ReportedFigures = {
+  input: undefined,
+  cacheRead: 0,
+  cacheWrite: 0,
+  output: undefined,
+  reasoning: undefined,
+}
+
+/** With an estimate for each that is missing and has no default. */
+export const filledFigures = (
+  reported: ReportedFigures = NONE_REPORTED,
+  estimates: { readonly input: () => number; readonly output: () => number },
+): TokenFigures => ({
+  ...reported,
+  input: reported.input ?? estimates.input(),
+  output: reported.output ?? estimates.output(),
+})
+
+/** Reads the usage object of a messages answer; undefined where the input or the output is missing. */
+export function figuresOfMessages(usage: unknown): TokenFigures | undefined {
   const figures = recordOr(usage)
+  const uncached = count(figures['input_tokens'])
   const cacheRead = count(figures['cache_read_input_tokens']) ?? 0
   const cacheWrite = count(figures['cache_creation_input_tokens']) ?? 0
-  return {
-    input: (count(figures['input_tokens']) ?? 0) + cacheRead + cacheWrite,
+  return completeFigures({
+    input: uncached === undefined ? undefined : uncached + cacheRead + cacheWrite,
     cacheRead,
     cacheWrite,
-    output: count(figures['output_tokens']) ?? 0,
+    output: count(figures['output_tokens']),
     reasoning: count(recordOr(figures['output_tokens_details'])['thinking_tokens']),
-  }
+  })
 }
 
 /** Reads the usage object of a chat completion. */
-export function figuresOfChat(usage: unknown): TokenFigures {
+export function figuresOfChat(usage: unknown): ReportedFigures {
   const figures = recordOr(usage)
   const prompt = recordOr(figures['prompt_tokens_details'])
   return {
-    input: count(figures['prompt_tokens']) ?? 0,
+    input: count(figures['prompt_tokens']),
     cacheRead: count(prompt['cached_tokens']) ?? 0,
     cacheWrite: count(prompt['cache_write_tokens']) ?? 0,
-    output: count(figures['completion_tokens']) ?? 0,
+    output: count(figures['completion_tokens']),
     reasoning: count(recordOr(figures['completion_tokens_details'])['reasoning_tokens']),
   }
 }

@@ -31,13 +31,14 @@ export function chatCompletion(answer: Members, texts: JsonTexts, terms: AnswerT
     if (isRecord(block)) parts.add(block, () => texts.at('content', index, 'input')?.text.text ?? '{}')
   })
   const message = parts.message(end, details)
+  const figures = figuresOfMessages(usage)
   return JSON.stringify({
     id,
     object: 'chat.completion',
     created: nowSeconds(),
     model: terms.model,
     choices: [{ index: 0, message, logprobs: null, finish_reason: finishReason(end, terms) }],
-    ...(isRecord(usage) ? { usage: chatUsage(figuresOfMessages(usage)) } : {}),
+    ...(figures === undefined ? {} : { usage: chatUsage(figures) }),
   })
 }
 

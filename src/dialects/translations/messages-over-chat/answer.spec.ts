@@ -111,13 +111,21 @@ describe('A whole answer of a chat upstream', () => {
 
   it.each([
     ['[1]', { arguments: '[1]' }],
-    ['{"x":', { arguments: '{"x":' }],
+    ['x: 1', { arguments: 'x: 1' }],
+    ['{"x":1]', { arguments: '{"x":1]' }],
     ['"text"', { arguments: '"text"' }],
     [' ', {}],
   ])('has an object as the input of a tool, whatever the model wrote: %j', (input, expected) => {
     expect(messageFor(answer({ tool_calls: [call('a', input)] }, 'tool_calls'))['content']).toEqual([
       toolUse('a', expected),
     ])
+  })
+
+  it('has an object as the input of a call that was cut, as the answer says itself', () => {
+    expect(messageFor(answer({ tool_calls: [call('a', '{"x":')] }, 'length'))).toMatchObject({
+      content: [toolUse('a', { arguments: '{"x":' })],
+      stop_reason: 'max_tokens',
+    })
   })
 
   it('has the one call of the older form of answers', () => {

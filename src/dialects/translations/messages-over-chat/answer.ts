@@ -6,8 +6,17 @@ import type { Members } from '../members.js'
 import { madeSignature } from '../seals.js'
 import { type AnswerEnd, endOfChat, MESSAGES_STOP } from '../stop-reasons.js'
 import { inputOfArguments } from '../tool-forms.js'
-import { type CallPiece, callsIn, contentIn, messageIn, refusalIn, thoughtsIn, usageIn } from '../to-chat/answers.js'
-import { messagesUsage, type TokenFigures } from '../usage.js'
+import {
+  type CallPiece,
+  callsIn,
+  checkCalls,
+  contentIn,
+  messageIn,
+  refusalIn,
+  thoughtsIn,
+  usageIn,
+} from '../to-chat/answers.js'
+import { filledFigures, messagesUsage, type TokenFigures } from '../usage.js'
 import type { ToolNames } from './request-draft.js'
 
 /** What an answer needs of its request. */
@@ -24,9 +33,11 @@ export interface MessageContext {
 /** JSON text of a message for a chat completion; `texts` is the same with numbers as they came. Throws `upstream_failed` for one without a message or a finish reason. */
 export function messageTextOf(answer: Members, texts: JsonTexts, context: MessageContext): string {
   const { message, finishReason } = messageIn(answer)
-  const calls = callsIn(message, texts.at('choices', 0, 'message')).map((call, index) => callOf(call, index, context))
+  const pieces = callsIn(message, texts.at('choices', 0, 'message'))
+  const calls = pieces.map((call, index) => callOf(call, index, context))
   const refusal = refusalIn(message)
   const end = endOfChat(finishReason, { hasCalls: calls.length > 0, hasRefusal: refusal !== '' }, context.unknownWords)
+  checkCalls(pieces, end)
   const thoughts = thoughtsIn(message)
   const text = contentIn(message)
   const content = [
@@ -34,10 +45,10 @@ export function messageTextOf(answer: Members, texts: JsonTexts, context: Messag
     ...(text === '' ? [] : [{ ...textBlock(), text }]),
     ...(end === 'refused' ? [] : calls.map((call) => toolUseOf(call, context))),
   ]
-  const figures = usageIn(answer) ?? {
-    ...estimated(context.inputTokens()),
-    output: calls.reduce((sum, call) => sum + tokensOf(call.arguments), tokensOf(thoughts) + tokensOf(text)),
-  }
+  const figures = filledFigures(usageIn(answer), {
+    input: context.inputTokens,
+    output: () => calls.reduce((sum, call) => sum + tokensOf(call.arguments), tokensOf(thoughts) + tokensOf(text)),
+  })
   return jsonTextOf({ ...emptyMessage(answer, context, figures), content, ...stopOf(end, refusal) })
 }
 
@@ -68,14 +79,9 @@ export const stopOf = (end: AnswerEnd, refusal: string): object => ({
     end === 'refused' ? { type: 'refusal', category: null, explanation: refusal === '' ? null : refusal } : null,
 })
 
-/** Of an upstream that has not reported usage. */
-export const estimated = (input: number): TokenFigures => ({
-  input,
-  cacheRead: 0,
-  cacheWrite: 0,
-  output: 0,
-  reasoning: undefined,
-})
+/** Of an answer of which nothing has come yet. */
+export const estimated = (input: number): TokenFigures =>
+  filledFigures(undefined, { input: () => input, output: () => 0 })
 
 export const textBlock = (): object => ({ type: 'text', text: '', citations: null })
 

@@ -500,7 +500,12 @@ describe('A stream of chat chunks', () => {
   })
 
   it('that says nothing is an empty message', () => {
-    expect(play(ROLE, FINISH).map(({ type }) => type)).toEqual(['message_start', 'message_delta', 'message_stop'])
+    const EMPTY = ['message_start', 'message_delta', 'message_stop']
+    expect(play(ROLE, FINISH).map(({ type }) => type)).toEqual(EMPTY)
+    for (const nothing of [{}, null, '', []]) {
+      const last = chunkOf([{ index: 0, delta: nothing, finish_reason: 'stop' }])
+      expect(play(last).map(({ type }) => type)).toEqual(EMPTY)
+    }
   })
 
   it('without a finish reason never ends', () => {
@@ -520,12 +525,18 @@ describe('A stream of chat chunks', () => {
       USAGE_CHUNK,
     ]
     for (const chunk of chunks) expect(events.event(chunk)).not.toMatch(/message_delta|message_stop/)
-    expect(eventsIn(events.end()).map(({ type }) => type)).toEqual(['message_delta', 'message_stop'])
+    expect(eventsIn(events.end()).map(({ type }) => type)).toEqual([
+      'content_block_stop',
+      'message_delta',
+      'message_stop',
+    ])
   })
 
   it.each([
     ['choices that are no list', chunkOf([], { choices: 'x' })],
     ['a choice that is no object', chunkOf([], { choices: [1] })],
+    ['a delta that is no object', { choices: [{ index: 0, delta: 'Hi', finish_reason: null }] }],
+    ['a delta that is a list', { choices: [{ index: 0, delta: [{ content: 'Hi' }], finish_reason: 'stop' }] }],
     ['content that is no text', delta({ content: 1 })],
     ['a refusal that is no text', delta({ refusal: ['No.'] })],
     ['calls that are no list', delta({ tool_calls: { 0: piece(0, '{}', head(0)) } })],

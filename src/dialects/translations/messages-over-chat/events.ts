@@ -1,21 +1,22 @@
 import { tokensOf } from '../../../core/token-counter.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { EventTranslation, TranslationTarget } from '../../translator.js'
-import { type Members, recordOr } from '../members.js'
+import type { Members } from '../members.js'
 import { HeldText } from '../held-text.js'
-import { endOfChat, isRefusal } from '../stop-reasons.js'
+import { endOfChat, gravestFinish } from '../stop-reasons.js'
 import { AnswerQueue } from '../to-chat/answer-queue.js'
 import {
   type CallPiece,
   callsIn,
   choiceIn,
   contentIn,
+  deltaIn,
   finishReasonIn,
   refusalIn,
   thoughtsIn,
   usageIn,
 } from '../to-chat/answers.js'
-import { messagesUsage, type TokenFigures } from '../usage.js'
+import { filledFigures, messagesUsage, type ReportedFigures } from '../usage.js'
 import { type MessageContext, emptyMessage, estimated, stopOf } from './answer.js'
 import { BlockWriter, type TextKind } from './block-writer.js'
 
@@ -39,7 +40,7 @@ export class MessageEvents implements EventTranslation {
   private isStarted = false
   private finishReason: string | undefined
   private readonly refusal: HeldText
-  private usage: TokenFigures | undefined
+  private usage: ReportedFigures | undefined
   /** Estimated, for upstreams that report no usage. */
   private outputTokens = 0
 
@@ -58,9 +59,8 @@ export class MessageEvents implements EventTranslation {
     this.usage = usageIn(chunk) ?? this.usage
     const choice = choiceIn(chunk)
     if (choice === undefined) return start
-    const frames = start + this.content(recordOr(choice['delta']))
-    const reason = finishReasonIn(choice)
-    return reason === undefined ? frames : frames + this.finish(reason)
+    this.finishReason = gravestFinish(this.finishReason, finishReasonIn(choice))
+    return start + this.content(deltaIn(choice))
   }
 
   end(): string {
@@ -73,7 +73,8 @@ export class MessageEvents implements EventTranslation {
       this.context.unknownWords,
     )
     const delta = { ...stopOf(end, this.refusal.take()), container: null }
-    return this.rest() + frameOf({ type: 'message_delta', delta, usage: this.totals() }) + STOP_FRAME
+    const rest = this.queue.rest(end) + this.blocks.close()
+    return rest + frameOf({ type: 'message_delta', delta, usage: this.totals() }) + STOP_FRAME
   }
 
   private start(chunk: Members): string {
@@ -111,22 +112,12 @@ export class MessageEvents implements EventTranslation {
     return this.refusal.isEmpty ? this.queue.call(piece) : ''
   }
 
-  private finish(reason: string): string {
-    this.finishReason = reason
-    if (isRefusal(reason)) this.queue.dropWaitingCalls()
-    return this.rest()
-  }
-
-  private rest(): string {
-    return this.queue.rest() + this.blocks.close()
-  }
-
   private totals(): object {
-    const { usage: figures } = this
-    const usage = messagesUsage(figures ?? { ...estimated(0), output: this.outputTokens })
+    const figures = filledFigures(this.usage, { input: () => 0, output: () => this.outputTokens })
+    const usage = messagesUsage(figures)
     const totals = Object.fromEntries(Object.entries(usage).filter(([name]) => DELTA_USAGE.has(name)))
-    // Those of the first event stand.
-    return figures === undefined ? { ...totals, input_tokens: null } : totals
+    // Without a figure that of the first event stands.
+    return this.usage?.input === undefined ? { ...totals, input_tokens: null } : totals
   }
 }
 

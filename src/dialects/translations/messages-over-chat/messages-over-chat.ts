@@ -3,7 +3,7 @@ import { jsonTextOf, JsonTexts } from '../../../core/json-text.js'
 import { estimateInputTokens, type MessagesFields } from '../../anthropic-messages.js'
 import type { ChatFields } from '../../openai-wire.js'
 import type { Translator } from '../../translator.js'
-import { withCallersPath } from '../caller-paths.js'
+import { withCallersPath, withFieldInMessage } from '../caller-paths.js'
 import { type MessageContext, messageTextOf } from './answer.js'
 import { MessageEvents } from './events.js'
 import { ChatRequestDraft } from './request-draft.js'
@@ -25,6 +25,6 @@ export const messagesOverChat: Translator<MessagesFields, ChatFields> = (body, t
     request: JsonBody.written(jsonTextOf(fields), fields),
     response: (answer, texts) => messageTextOf(answer, texts, context),
     events: () => new MessageEvents(context, target.memory),
-    error: (error) => withCallersPath(error, (steps) => draft.callersPath(steps)),
+    error: (error) => withFieldInMessage(withCallersPath(error, (steps) => draft.callersPath(steps))),
   }
 }

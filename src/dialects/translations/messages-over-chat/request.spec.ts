@@ -831,11 +831,26 @@ describe("An upstream's error", () => {
     ['response_format.json_schema.schema', 'output_config.format.schema'],
     ['seed', undefined],
     ['', undefined],
-  ])('that names %s names %s to the caller', (param, expected) => {
+  ])(
+    'that names %s names %s to the caller, also in its message: errors of messages have no other place',
+    (param, expected) => {
+      const { translation } = translate(fields).run
+      const error = translation.error(new GatewayError('invalid_request', 'No.', { param, code: 'c' }))
+      const message = expected === undefined ? 'No.' : `${expected}: No.`
+      expect(error).toMatchObject({ kind: 'invalid_request', message, details: { code: 'c' } })
+      expect(error.details.param).toBe(expected)
+    },
+  )
+
+  it.each([
+    ['temperature', 'temperature: must be at most 2.', 'temperature: must be at most 2.'],
+    ['temperature', "'temperature' must be at most 2.", "'temperature' must be at most 2."],
+    ['stop', 'stop_sequences_of_all: too many', 'stop_sequences: stop_sequences_of_all: too many'],
+    [undefined, 'stop: too many', 'stop_sequences: stop: too many'],
+  ])('says the name once where its message begins with it: %s, %s', (param, message, expected) => {
     const { translation } = translate(fields).run
-    const error = translation.error(new GatewayError('invalid_request', 'No.', { param, code: 'c' }))
-    expect(error).toMatchObject({ kind: 'invalid_request', message: 'No.', details: { code: 'c' } })
-    expect(error.details.param).toBe(expected)
+    const error = new GatewayError('invalid_request', message, param === undefined ? {} : { param })
+    expect(translation.error(error).message).toBe(expected)
   })
 
   it('without a field stays as it is', () => {

@@ -119,7 +119,7 @@ describe('The answer of a chat upstream as a response', () => {
         id: expect.any(String),
         type: 'message',
         role: 'assistant',
-        status: 'completed',
+        status: 'incomplete',
         content: [
           { type: 'output_text', annotations: [], logprobs: [], text: 'I' },
           { type: 'refusal', refusal: 'No.' },

@@ -8,7 +8,17 @@ import type { OutputPart } from '../responses/output-items.js'
 import type { ReasoningWishes } from '../responses/request-draft.js'
 import { type AnswerEntry, wholeResponse } from '../responses/whole-response.js'
 import { endOfChat } from '../stop-reasons.js'
-import { type CallPiece, callsIn, contentIn, messageIn, refusalIn, thoughtsIn, usageIn } from '../to-chat/answers.js'
+import {
+  type CallPiece,
+  callsIn,
+  checkCalls,
+  contentIn,
+  messageIn,
+  refusalIn,
+  thoughtsIn,
+  usageIn,
+} from '../to-chat/answers.js'
+import { completeFigures } from '../usage.js'
 
 /** What an answer depends on beside itself. */
 export interface ResponseContext {
@@ -40,16 +50,17 @@ export function openedThoughts(sealed: string, seals: Seals): string | undefined
 /** A chat completion as a response; `texts` is the same with numbers as they came. Throws `upstream_failed`. */
 export function responseOfChat(answer: Members, texts: JsonTexts, context: ResponseContext): string {
   const { message, finishReason } = messageIn(answer)
-  const calls = callsIn(message, texts.at('choices', 0, 'message')).map((call, index) => entryOf(call, index, context))
+  const pieces = callsIn(message, texts.at('choices', 0, 'message'))
+  const calls = pieces.map((call, index) => entryOf(call, index, context))
   const refusal = refusalIn(message)
+  const heard = { hasCalls: calls.length > 0, hasRefusal: refusal !== '' }
+  const end = endOfChat(finishReason, heard, context.target.unknownWords)
+  checkCalls(pieces, end)
   return wholeResponse(context.envelope, {
-    entries: [...reasoningIn(message, context), ...saidIn(message, refusal), ...calls],
-    end: endOfChat(
-      finishReason,
-      { hasCalls: calls.length > 0, hasRefusal: refusal !== '' },
-      context.target.unknownWords,
-    ),
-    usage: usageIn(answer),
+    // Calls beside a refusal are not handed on: it is the last that was said.
+    entries: [...reasoningIn(message, context), ...saidIn(message, refusal), ...(refusal === '' ? calls : [])],
+    end,
+    usage: completeFigures(usageIn(answer)),
     serviceTier: tierOf(answer),
   })
 }

@@ -328,6 +328,21 @@ describe('The events of a chat upstream as those of a response', () => {
     expect(typesOf(filtered).filter((type) => type === 'output_item.added')).toHaveLength(1)
   })
 
+  it('hand on no call behind a refusal, nor one that waited for it, and end in the message as a whole answer does', async () => {
+    const said = [chunk({ content: 'I' }), chunk({ refusal: 'No.' })]
+    const events = translate().events([...said, calls(begun(0, '{}')), end('tool_calls'), FIGURES])
+    expect(typesOf(events)).not.toContain('function_call_arguments.delta')
+    const called = { id: 'call_0', type: 'function', function: { name: 'weather', arguments: '{}' } }
+    const message = { content: 'I', refusal: 'No.', tool_calls: [called] }
+    const whole = translate().answer({ choices: [{ index: 0, message, finish_reason: 'tool_calls' }], usage: USAGE })
+    const withoutIds = (value: unknown): unknown => JSON.parse(JSON.stringify(value).replaceAll(/"id":"[^"]*",/g, ''))
+    expect(withoutIds(lastResponse(events).output)).toEqual(withoutIds(whole.output))
+    expect(whole.output).toMatchObject([{ type: 'message', status: 'incomplete' }])
+    expect(comparable(await accumulated(events))).toEqual(comparable(lastResponse(events)))
+    const waiting = translate().events([calls(begun(0, '{')), calls(begun(1, '{}')), ...said, end('stop')])
+    expect(typesOf(waiting).filter((type) => type === 'function_call_arguments.delta')).toHaveLength(1)
+  })
+
   it('put text and refusal of one message into its parts', async () => {
     const events = translate().events([chunk({ content: 'a' }), chunk({ refusal: 'b' }), end()])
     expect(lastResponse(events).output).toMatchObject([
@@ -416,6 +431,8 @@ describe('The events of a chat upstream as those of a response', () => {
     ['calls that are no list', chunk({ tool_calls: { 0: begun(0, '{}') } })],
     ['calls that are a text', chunk({ tool_calls: 'weather()' })],
     ['an older call that is no object', chunk({ function_call: 'weather' })],
+    ['a delta that is no object', { choices: [{ index: 0, delta: 'Hi', finish_reason: null }] }],
+    ['a delta that is a list', { choices: [{ index: 0, delta: [{ content: 'Hi' }], finish_reason: 'stop' }] }],
     ['a refusal that is no text', chunk({ refusal: ['No.'] })],
     ['arguments that are no text', calls({ index: 0, function: { name: 'f', arguments: 42 } })],
     ['pieces that wait too long', calls(begun(0, '{'), begun(1, 'a'.repeat(256 * 1024 + 1)))],
@@ -445,8 +462,9 @@ describe('The events of a chat upstream as those of a response', () => {
     const memory = { add: (more: number): void => void (bytes += more) }
     translate({}, { memory }).events([
       chunk({ reasoning: 'ä' }),
-      chunk({ content: 'a', refusal: 'b' }),
+      chunk({ content: 'a' }),
       calls(begun(0, '{}')),
+      chunk({ refusal: 'b' }),
       end(),
     ])
     expect(bytes).toBe(6)

@@ -1,13 +1,22 @@
 import type { GatewayError } from '../../../core/errors.js'
-import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { EventTranslation, UnknownWords } from '../../translator.js'
 import type { Members } from '../members.js'
 import { ResponseEventWriter } from '../responses/event-writer.js'
-import { endOfChat } from '../stop-reasons.js'
+import { endOfChat, gravestFinish } from '../stop-reasons.js'
 import { AnswerQueue, type AnswerSink } from '../to-chat/answer-queue.js'
-import { callsIn, choiceIn, contentIn, finishReasonIn, refusalIn, thoughtsIn, usageIn } from '../to-chat/answers.js'
+import {
+  callsIn,
+  choiceIn,
+  contentIn,
+  deltaIn,
+  finishReasonIn,
+  refusalIn,
+  thoughtsIn,
+  usageIn,
+} from '../to-chat/answers.js'
 import type { ArrivingCall } from '../to-chat/arriving-call.js'
+import { completeFigures } from '../usage.js'
 import { type ResponseContext, sealedThoughts, tierOf } from './answer.js'
 
 type Kind = 'reasoning' | 'text' | 'refusal'
@@ -29,19 +38,18 @@ export class ChatToResponseEvents implements EventTranslation {
 
   event(chunk: Members): string {
     const before = this.writer.begin()
-    this.writer.report(usageIn(chunk), tierOf(chunk))
+    this.writer.report(completeFigures(usageIn(chunk)), tierOf(chunk))
     const choice = choiceIn(chunk)
     if (choice === undefined) return before
-    this.finishReason = finishReasonIn(choice) ?? this.finishReason
-    return isRecord(choice['delta']) ? before + this.delta(choice['delta']) : before
+    this.finishReason = gravestFinish(this.finishReason, finishReasonIn(choice))
+    return before + this.delta(deltaIn(choice))
   }
 
   end(): string {
     if (this.finishReason === undefined) throw malformedResponse('The upstream ended without a finish reason.')
     const { hasRefusal, unknownWords } = this
     const end = endOfChat(this.finishReason, { hasCalls: this.queue.hasCalls, hasRefusal }, unknownWords)
-    if (end === 'refused') this.queue.dropWaitingCalls()
-    return this.queue.rest() + this.writer.end(end)
+    return this.queue.rest(end) + this.writer.end(end)
   }
 
   failure(error: GatewayError): string {
@@ -50,11 +58,17 @@ export class ChatToResponseEvents implements EventTranslation {
 
   private delta(delta: Members): string {
     const refusal = refusalIn(delta)
-    this.hasRefusal ||= refusal !== ''
+    if (refusal !== '') this.refuse()
     let frames = this.queue.said('reasoning', thoughtsIn(delta)) + this.queue.said('text', contentIn(delta))
     frames += this.queue.said('refusal', refusal)
-    for (const call of callsIn(delta)) frames += this.queue.call(call)
+    // Calls of a refused turn are not handed on.
+    for (const call of callsIn(delta)) if (!this.hasRefusal) frames += this.queue.call(call)
     return frames
+  }
+
+  private refuse(): void {
+    this.hasRefusal = true
+    this.queue.dropWaitingCalls()
   }
 }
 

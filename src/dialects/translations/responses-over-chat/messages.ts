@@ -66,10 +66,16 @@ class ChatMessages {
       if (message !== undefined && isNew) this.pushAssistant(message)
       if (message === undefined || isNew) message = { path: entry.path, parts: [], calls: [] }
       if (entry.kind === 'call') message.calls.push(entry)
-      else message.parts.push(...textsOf(entry))
+      else message.parts.push(...this.textsOf(entry))
     }
     if (message === undefined) return
     this.pushAssistant(message, this.current.has(turn) && hasCalls(turn) ? this.thoughts(turn.entries) : {})
+  }
+
+  /** They become one text, within which no prefix can end. */
+  private textsOf({ parts }: Extract<Entry, { kind: 'said' }>): readonly TextPart[] {
+    for (const part of parts) if (part.isBreakpoint) this.dropMark(part)
+    return parts.filter((part): part is TextPart => part.kind === 'text' || part.kind === 'refusal')
   }
 
   private pushAssistant({ path, parts, calls }: AssistantMessage, thoughts: object = {}): void {
@@ -126,8 +132,14 @@ class ChatMessages {
     return { ...textPart(part.text), ...mark }
   }
 
+  /** Only some models have marks, and only in parts. */
   private isMarked(part: Part): boolean {
+    if (part.isBreakpoint && !this.draft.facts.promptCacheBreakpoints) this.dropMark(part)
     return part.isBreakpoint && this.draft.facts.promptCacheBreakpoints
+  }
+
+  private dropMark({ path }: Part): void {
+    this.draft.verdicts.drop(`${path}.prompt_cache_breakpoint`)
   }
 
   private imageUrl({ url, detail, path }: ImagePart): object {
@@ -149,9 +161,6 @@ interface AssistantMessage {
   readonly parts: TextPart[]
   readonly calls: CallEntry[]
 }
-
-const textsOf = (entry: Extract<Entry, { kind: 'said' }>): readonly TextPart[] =>
-  entry.parts.filter((part): part is TextPart => part.kind === 'text' || part.kind === 'refusal')
 
 /** One text, unless there is a refusal among them: it is a part of its own. */
 function assistantContent(parts: readonly TextPart[]): unknown {

@@ -17,6 +17,7 @@ const WEATHER = { type: 'function', name: 'weather', parameters: { type: 'object
 const CALL = { type: 'function_call', id: 'fc_1', call_id: 'call_1', name: 'weather', arguments: '{"a":1.0}' }
 const OUTPUT = { type: 'function_call_output', call_id: 'call_1', output: 'warm' }
 const TOOL_CALL = { id: 'call_1', type: 'function', function: { name: 'weather', arguments: '{"a":1.0}' } }
+const MARKED = { type: 'input_text', text: 'a', prompt_cache_breakpoint: { mode: 'explicit' } }
 const PICTURE = { type: 'input_image', image_url: 'data:image/png;base64,AAAA', detail: 'auto' }
 const FILE = { type: 'input_file', filename: 'a.pdf', file_data: 'data:application/pdf;base64,AAAA' }
 
@@ -189,6 +190,23 @@ describe('Its conversation', () => {
     ])
   })
 
+  it.each<[string, object, boolean]>([
+    ['of a model without them', user([MARKED]), false],
+    ['of an instruction for a model without them', { role: 'system', content: [MARKED] }, false],
+    ['in what the model said, which is one text', { role: 'assistant', content: [MARKED] }, true],
+  ])('says which marks for the prompt cache are lost: %s', (_where, item, promptCacheBreakpoints) => {
+    const { sentText, verdicts } = translate({ input: [item, user('b')] }, { facts: { promptCacheBreakpoints } })
+    expect(sentText).not.toContain('prompt_cache_breakpoint')
+    expect(verdicts.dropped).toBe('input[0].content[0].prompt_cache_breakpoint')
+  })
+
+  it('says so of a mark of a form that is not known', () => {
+    const other = { ...MARKED, prompt_cache_breakpoint: { mode: 'other' } }
+    const { sentText, verdicts } = translate({ input: [user([other])] }, { facts: { promptCacheBreakpoints: true } })
+    expect(sentText).not.toContain('prompt_cache_breakpoint')
+    expect(verdicts.dropped).toBe('input[0].content[0].prompt_cache_breakpoint')
+  })
+
   it('joins calls of one turn to what was said before them, and puts the results at once behind them', () => {
     const second = { ...CALL, call_id: 'call_2' }
     expect(
@@ -271,14 +289,15 @@ describe('Its conversation', () => {
     ])
   })
 
-  it('has several texts of a result as they are, with their marks, and loses nothing by it', () => {
+  it('has several texts of a result as they are, with their marks where the model’s row has them', () => {
     const marked = { type: 'input_text', text: 'b', prompt_cache_breakpoint: { mode: 'explicit' } }
     const input = [CALL, { ...OUTPUT, output: [{ type: 'input_text', text: 'a' }, marked] }]
     const { sent, verdicts } = translate({ input })
     const result = { role: 'tool', tool_call_id: 'call_1', content: [text('a'), text('b')] }
-    expect([sent['messages'], verdicts.approximated]).toEqual([
+    expect([sent['messages'], verdicts.approximated, verdicts.dropped]).toEqual([
       [{ role: 'assistant', content: null, tool_calls: [TOOL_CALL] }, result],
       undefined,
+      'input[1].output[1].prompt_cache_breakpoint',
     ])
     expect(messagesOf(input, { facts: { promptCacheBreakpoints: true } })).toMatchObject([
       { role: 'assistant' },

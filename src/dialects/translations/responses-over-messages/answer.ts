@@ -40,7 +40,7 @@ export function responseOfMessage(answer: Members, texts: JsonTexts, context: An
   return wholeResponse(context.envelope, {
     entries: entries.ended(),
     end,
-    usage: isRecord(usage) ? figuresOfMessages(usage) : undefined,
+    usage: figuresOfMessages(usage),
   })
 }
 

@@ -16,6 +16,7 @@ export class BlockMaker {
       const block = this.blockOf(part)
       const marked = isBreakpoint ? (result ?? block) : undefined
       if (marked !== undefined) this.marks.add(marked, `${path}.prompt_cache_breakpoint`)
+      else if (isBreakpoint) this.verdicts.drop(`${path}.prompt_cache_breakpoint`)
       return block === undefined ? [] : [{ block, path }]
     })
   }

@@ -145,8 +145,8 @@ describe('The events of a messages upstream as those of a response', () => {
     ],
     [
       'the input of a custom tool in another form',
-      [begun(0, use('call_1', 'patch')), json(0, '{"input":'), stop(0)],
-      { type: 'custom_tool_call', input: '{"input":' },
+      [begun(0, use('call_1', 'patch')), json(0, '{"text":"*"'), json(0, '}'), stop(0)],
+      { type: 'custom_tool_call', input: '{"text":"*"}' },
     ],
   ])('tell of a call with %s', async (_name, chunks, expected) => {
     const events = translate().events([START, ...chunks, end('tool_use')])

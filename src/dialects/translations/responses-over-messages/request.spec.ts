@@ -264,6 +264,21 @@ describe('Its conversation', () => {
     expect(verdicts.dropped).toBe('input[0].content[0].prompt_cache_breakpoint')
   })
 
+  it('says so of a mark of an empty text, which has no block, and of one of a form that is not known', () => {
+    for (const part of [
+      { text: ' ', prompt_cache_breakpoint: { mode: 'explicit' } },
+      { text: 'a', prompt_cache_breakpoint: {} },
+    ]) {
+      const content = [
+        { type: 'input_text', ...part },
+        { type: 'input_text', text: 'b' },
+      ]
+      const { sentText, verdicts } = translate({ input: [{ role: 'user', content }] })
+      expect(sentText).not.toContain('cache_control')
+      expect(verdicts.dropped).toBe('input[0].content[0].prompt_cache_breakpoint')
+    }
+  })
+
   it('has all results of a turn in one message of the user, in the order of the calls, before what the user says', () => {
     const input = [
       user('Weather?'),

@@ -1,6 +1,7 @@
 import {
   callItem,
   type CalledTool,
+  callStatus,
   type ItemStatus,
   messageItem,
   isWithoutArguments,
@@ -208,7 +209,8 @@ export class OpenCall extends OpenItem {
   }
 
   override item(status: ItemStatus): object {
-    return callItem(this.id, status, this.tool, this.text)
+    const { tool, text } = this
+    return callItem(this.id, callStatus(tool, text, status), tool, text)
   }
 
   protected override partsEnded(status: ItemStatus): string {

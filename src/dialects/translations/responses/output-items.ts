@@ -1,3 +1,5 @@
+import { isCutJson } from '../cut-calls.js'
+
 /** Items of a response's output, as whole answers and the last events of streams show them. */
 
 export type ItemStatus = 'in_progress' | 'completed' | 'incomplete'
@@ -55,6 +57,10 @@ export const callItem = (
   call_id: callId,
   name,
 })
+
+/** Of a call in an item that ends so: one whose arguments are cut is incomplete, wherever it stands. */
+export const callStatus = ({ isCustom }: CalledTool, text: string, status: ItemStatus): ItemStatus =>
+  !isCustom && isCutJson(text) ? 'incomplete' : status
 
 /** What a function is called with that takes nothing: clients parse it. */
 export const NO_ARGUMENTS = '{}'

@@ -1,3 +1,4 @@
+import { isRecord } from '../../../core/validation-rules.js'
 import type { ModelFacts } from '../../model-facts.js'
 import type { Verdicts } from '../../verdicts.js'
 import { dropUnknown, isAbsent, listAt, type Members, missingAt, objectAt, optionalTextAt, textAt } from '../members.js'
@@ -108,6 +109,13 @@ function readPart(value: unknown, path: string, speaker: Speaker, reading: PartR
     return reading.verdicts.refuse(`${path}.type`, `Send one of ${[...TYPES[speaker]].join(', ')} here.`)
   }
   dropUnknown(part, known, path, reading.verdicts)
-  const isBreakpoint = known.has('prompt_cache_breakpoint') && !isAbsent(part['prompt_cache_breakpoint'])
-  return reader(part, { path, isBreakpoint }, reading)
+  return reader(part, { path, isBreakpoint: isMarked(part, known, path, reading) }, reading)
+}
+
+function isMarked(part: Members, known: ReadonlySet<string>, path: string, { verdicts }: PartReading): boolean {
+  const mark = part['prompt_cache_breakpoint']
+  if (isAbsent(mark) || !known.has('prompt_cache_breakpoint')) return false
+  if (isRecord(mark) && mark['mode'] === 'explicit') return true
+  verdicts.drop(`${path}.prompt_cache_breakpoint`)
+  return false
 }

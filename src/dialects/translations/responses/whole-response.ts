@@ -4,6 +4,7 @@ import { END_STATES, type ResponseEnvelope } from './envelope.js'
 import {
   callItem,
   type CalledTool,
+  callStatus,
   isWithoutArguments,
   type ItemStatus,
   messageItem,
@@ -41,5 +42,6 @@ function itemOf(entry: AnswerEntry, index: number, status: ItemStatus, envelope:
   if (entry.kind === 'message') return messageItem(envelope.itemId('msg', index), status, entry.parts)
   const { tool, text } = entry
   const id = envelope.itemId(tool.isCustom ? 'ctc' : 'fc', index)
-  return callItem(id, status, tool, isWithoutArguments(tool, text, status) ? NO_ARGUMENTS : text)
+  const shown = isWithoutArguments(tool, text, status) ? NO_ARGUMENTS : text
+  return callItem(id, callStatus(tool, text, status), tool, shown)
 }

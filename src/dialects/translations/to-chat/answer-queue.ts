@@ -1,5 +1,7 @@
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { TranslationTarget } from '../../translator.js'
+import { callNotEnded, isPlainEnd } from '../cut-calls.js'
+import type { AnswerEnd } from '../stop-reasons.js'
 import type { CallPiece } from './answers.js'
 import { ArrivingCall } from './arriving-call.js'
 
@@ -31,6 +33,7 @@ export class AnswerQueue<Kind extends string> {
   private readonly calls = new Map<number, ArrivingCall>()
   private open: ArrivingCall | undefined
   private openedCalls = 0
+  private hasCutCall = false
   private waiting: (ArrivingCall | Said<Kind>)[] = []
   private heldBytes = 0
   private reportedBytes = 0
@@ -70,10 +73,12 @@ export class AnswerQueue<Kind extends string> {
     this.waiting = this.waiting.filter((next) => !isCall(next))
   }
 
-  /** Everything that is left, once nothing more can come. */
-  rest(): string {
+  /** Everything that is left, once nothing more can come. Throws `upstream_failed` for a call that is cut where the end does not say so. */
+  rest(end: AnswerEnd): string {
+    if (end === 'refused') this.dropWaitingCalls()
     const frames = this.advance(true)
     this.closeCall()
+    if (this.hasCutCall && isPlainEnd(end)) throw callNotEnded()
     return frames
   }
 
@@ -127,7 +132,9 @@ export class AnswerQueue<Kind extends string> {
   }
 
   private closeCall(): void {
-    if (this.open !== undefined) this.open.state = 'written'
+    if (this.open === undefined) return
+    this.open.state = 'written'
+    this.hasCutCall ||= this.open.isCut
     this.open = undefined
   }
 

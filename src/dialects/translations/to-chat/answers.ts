@@ -1,8 +1,10 @@
 import type { JsonTexts } from '../../../core/json-text.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
+import { callNotEnded, isCutJson, isPlainEnd } from '../cut-calls.js'
 import { isAbsent, type Members, recordOr } from '../members.js'
-import { figuresOfChat, type TokenFigures } from '../usage.js'
+import type { AnswerEnd } from '../stop-reasons.js'
+import { figuresOfChat, type ReportedFigures } from '../usage.js'
 
 /** Members of chat completions and of their chunks, as far as upstreams agree on them. */
 
@@ -32,8 +34,15 @@ export function choiceIn({ choices }: Members): Members | undefined {
   return choice
 }
 
+/** What a chunk's choice adds; some upstreams leave it out where that is nothing. */
+export function deltaIn({ delta }: Members): Members {
+  if (isRecord(delta)) return delta
+  if (isEmpty(delta)) return {}
+  throw malformedResponse('The upstream sent a delta that is no object.')
+}
+
 /** Missing figures stay missing. */
-export const usageIn = ({ usage }: Members): TokenFigures | undefined =>
+export const usageIn = ({ usage }: Members): ReportedFigures | undefined =>
   isRecord(usage) ? figuresOfChat(usage) : undefined
 
 /** Under the name that most upstreams use, or the other; some say the same under both. */
@@ -89,6 +98,11 @@ export function callsIn(
   }
   const call = { index: 0, id: FUNCTION_CALL_ID, function: older }
   return [callOf(call, (_tool, member) => spelled?.at('function_call', member))]
+}
+
+/** Throws `upstream_failed` for a whole answer in which a call is cut, and whose end does not say so. */
+export function checkCalls(calls: readonly CallPiece[], end: AnswerEnd): void {
+  if (isPlainEnd(end) && calls.some(({ isCustom, text }) => !isCustom && isCutJson(text))) throw callNotEnded()
 }
 
 /** Some upstreams write an empty value of any kind where they mean none. */

@@ -1,33 +1,8 @@
+import { JsonEnd } from '../cut-calls.js'
 import type { CallPiece } from './answers.js'
-
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-const OPENING = new Set([0x7b, 0x5b])
-const CLOSING = new Set([0x7d, 0x5d])
 
 /** Of a call itself, about. */
 const CALL_BYTES = 256
-
-/** Whether the text of a JSON object, which comes in pieces, has ended. */
-class JsonEnd {
-  isReached = false
-  private depth = 0
-  private isInString = false
-  private isEscaped = false
-
-  add(piece: string): void {
-    // By index, as a call may hold a whole file.
-    for (let position = 0; position < piece.length && !this.isReached; position++) this.step(piece.charCodeAt(position))
-  }
-
-  private step(code: number): void {
-    if (this.isEscaped) this.isEscaped = false
-    else if (code === QUOTE) this.isInString = !this.isInString
-    else if (this.isInString) this.isEscaped = code === BACKSLASH
-    else if (OPENING.has(code)) this.depth++
-    else if (CLOSING.has(code)) this.isReached = --this.depth === 0
-  }
-}
 
 /** One call of a tool, collected by its index: its name may come late, and its pieces between those of others. */
 export class ArrivingCall {
@@ -51,6 +26,11 @@ export class ArrivingCall {
   /** Nothing more of it will come, which of the input of a custom tool is never known. */
   get isComplete(): boolean {
     return this.isEnded || (!this.isCustom && this.jsonEnd.isReached)
+  }
+
+  /** Its arguments have begun, and not ended. */
+  get isCut(): boolean {
+    return !this.isCustom && this.jsonEnd.isMissing
   }
 
   /** It takes no arguments, or they have not begun: upstreams do not tell. */

@@ -1,9 +1,10 @@
 import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { TranslationTarget } from '../../translator.js'
+import { callNotEnded, isPlainEnd, JsonEnd } from '../cut-calls.js'
 import { HeldText } from '../held-text.js'
 import { isAbsent, type Members, recordOr } from '../members.js'
-import { type AnswerEnd, endOfMessage, explanationOf } from '../stop-reasons.js'
+import { type AnswerEnd, endOfMessage, explanationOf, gravestStop } from '../stop-reasons.js'
 import { customInput } from '../tool-forms.js'
 import { figuresOfMessages, type TokenFigures } from '../usage.js'
 import type { Block } from './blocks.js'
@@ -66,6 +67,7 @@ interface OpenCall {
   readonly input: unknown
   /** Of a custom tool. */
   readonly held: HeldText | undefined
+  readonly jsonEnd: JsonEnd
   hasPieces: boolean
 }
 
@@ -80,6 +82,8 @@ export class MessageReader {
   private totals: Members | undefined
   private stopReason: unknown
   private stopDetails: unknown
+  /** The arguments of the last block, a call, have no end. */
+  private isCallCut = false
 
   constructor(
     private readonly sink: AnswerSink,
@@ -91,7 +95,7 @@ export class MessageReader {
 
   /** Figures so far. */
   get usage(): TokenFigures | undefined {
-    return this.totals === undefined ? undefined : figuresOfMessages(this.totals)
+    return figuresOfMessages(this.totals)
   }
 
   event(data: Members): string {
@@ -115,8 +119,7 @@ export class MessageReader {
   end(): EndOfAnswer {
     const end = endOfMessage(this.stopReason, this.terms.unknownWords)
     if (!this.isBegun) throw malformedResponse('The upstream ended an answer that it had not begun.')
-    // A client would run it with arguments that are not whole. The other ends say themselves that something is missing.
-    if (end === 'ended' || end === 'called') this.checkNoCallOpen()
+    if (isPlainEnd(end)) this.checkCallEnded()
     const explanation = end === 'refused' ? explanationOf(this.stopDetails) : undefined
     return { frames: this.closed(), end, explanation, usage: this.usage }
   }
@@ -130,7 +133,7 @@ export class MessageReader {
 
   private changed({ delta, usage }: Members): string {
     const { stop_reason: reason, stop_details: details } = recordOr(delta)
-    this.stopReason = reason ?? this.stopReason
+    this.stopReason = gravestStop(this.stopReason, reason)
     this.stopDetails = details ?? this.stopDetails
     this.count(usage)
     return ''
@@ -145,7 +148,7 @@ export class MessageReader {
 
   private blockBegun({ index, content_block: start }: Members): string {
     if (!this.isBegun || !isRecord(start)) throw malformedResponse('The upstream began a block without its message.')
-    this.checkNoCallOpen()
+    this.checkCallEnded()
     const before = this.closed()
     const { type } = start
     if (isThinkingType(type)) return before + this.thoughtBegun(index, start)
@@ -156,8 +159,8 @@ export class MessageReader {
   }
 
   /** Of a call alone: the beginning of a text is a text too, the beginning of arguments is not what the model asked for. */
-  private checkNoCallOpen(): void {
-    if (this.open?.kind === 'call') throw malformedResponse('The upstream did not end a call of a tool.')
+  private checkCallEnded(): void {
+    if (this.open?.kind === 'call' || this.isCallCut) throw callNotEnded()
   }
 
   private thoughtBegun(index: unknown, start: Members): string {
@@ -169,7 +172,7 @@ export class MessageReader {
     if (typeof id !== 'string' || typeof name !== 'string') throw malformedResponse('The upstream called no tool.')
     const isCustom = this.terms.customNames.has(name)
     const held = isCustom ? this.heldInput() : undefined
-    this.open = { index, kind: 'call', input, held, hasPieces: false }
+    this.open = { index, kind: 'call', input, held, jsonEnd: new JsonEnd(), hasPieces: false }
     this.remembered.called(id)
     return this.sink.called({ id, name, isCustom })
   }
@@ -220,6 +223,7 @@ export class MessageReader {
   private piece(call: OpenCall, json: unknown): string {
     if (typeof json !== 'string' || json === '') return ''
     call.hasPieces = true
+    call.jsonEnd.add(json)
     if (call.held === undefined) return this.sink.input(json)
     call.held.add(json)
     return ''
@@ -248,7 +252,8 @@ export class MessageReader {
     return this.sink.thought(block)
   }
 
-  private callEnded({ input, held, hasPieces }: OpenCall): string {
+  private callEnded({ input, held, hasPieces, jsonEnd }: OpenCall): string {
+    this.isCallCut = jsonEnd.isMissing
     const whole = hasPieces ? '' : JSON.stringify(recordOr(input))
     if (held === undefined) return hasPieces ? '' : this.sink.input(whole)
     return this.sink.input(customInput(hasPieces ? held.take() : whole))

@@ -17,9 +17,9 @@ const chatAnswer = (reason: string, message: object = { content: 'Hello' }): Mem
   choices: [{ index: 0, message, finish_reason: reason }],
 })
 
-const chatEvents = (reason: string): readonly Members[] => [
+const chatEvents = (...reasons: readonly string[]): readonly Members[] => [
   { id: 'c', choices: [{ index: 0, delta: { content: 'Hello' }, finish_reason: null }] },
-  { id: 'c', choices: [{ index: 0, delta: {}, finish_reason: reason }] },
+  ...reasons.map((finish_reason) => ({ id: 'c', choices: [{ index: 0, delta: {}, finish_reason }] })),
 ]
 
 const message = (reason: string): Members => ({
@@ -29,13 +29,13 @@ const message = (reason: string): Members => ({
   usage: { input_tokens: 1, output_tokens: 1 },
 })
 
-const messageEvents = (reason: string): readonly Members[] => [
+const messageEvents = (...reasons: readonly string[]): readonly Members[] => [
   { type: 'message_start', message: { id: 'm', usage: { input_tokens: 1, output_tokens: 0 } } },
   { type: 'ping' },
   { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
   { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'Hello' } },
   { type: 'content_block_stop', index: 0 },
-  { type: 'message_delta', delta: { stop_reason: reason }, usage: { output_tokens: 1 } },
+  ...reasons.map((stop_reason) => ({ type: 'message_delta', delta: { stop_reason }, usage: { output_tokens: 1 } })),
   { type: 'message_stop' },
 ]
 
@@ -47,7 +47,7 @@ interface Pair {
     readonly string[],
   ]
   readonly answer: (reason: string) => Members
-  readonly events: (reason: string) => readonly Members[]
+  readonly events: (...reasons: readonly string[]) => readonly Members[]
   readonly kind: 'finish reason' | 'stop reason'
   /** The word of the client's dialect for a plain end. */
   readonly plainEnd: string
@@ -91,6 +91,25 @@ describe.each(PAIRS)('An answer of $pair.upstream in the words of $pair.client',
     const [run, noted] = pair.begin()
     expect(run.frames(pair.events('tired'))).toContain(pair.plainEnd)
     expect(noted).toEqual([`${pair.kind}: tired`])
+  })
+
+  const CUT = /"(?:finish_reason":"length|stop_reason":"max_tokens|reason":"max_output_tokens)"/
+  const REFUSED = /"(?:finish_reason":"content_filter|stop_reason":"refusal|reason":"content_filter)"/
+  const [plain, cut, refused] =
+    pair.kind === 'finish reason' ? ['stop', 'length', 'content_filter'] : ['end_turn', 'max_tokens', 'refusal']
+
+  it.each<[readonly string[], RegExp]>([
+    [[cut, plain], CUT],
+    [[plain, cut], CUT],
+    [[cut, 'tired'], CUT],
+    [[refused, plain], REFUSED],
+    [[plain, refused], REFUSED],
+    [[cut, refused], REFUSED],
+    [[refused, cut], REFUSED],
+  ])('never ends plainly where one of several reasons says that something is missing: %j', (reasons, expected) => {
+    const [run] = pair.begin()
+    expect(run.frames(pair.events(...reasons))).toMatch(expected)
+    expect(run.frames(pair.events(...reasons))).not.toContain(pair.plainEnd)
   })
 
   it('has no word to be noted where all are known', () => {
