@@ -32,7 +32,7 @@ const KNOWN_MEMBERS: ReadonlyMap<string, ReadonlySet<string>> = new Map(
 )
 
 /** Parts that a role may have. Pictures and files in results of tools go beyond the client's dialect; upstreams take them. */
-export const PARTS_OF_ROLE = {
+const PARTS_OF_ROLE = {
   system: ['text'],
   user: ['text', 'image_url', 'input_audio', 'file'],
   assistant: ['text', 'refusal'],

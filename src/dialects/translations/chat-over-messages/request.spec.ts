@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
 import {
   allowed,
@@ -14,7 +13,6 @@ import {
 } from '../../../../test/support/chat-translation.js'
 import { GatewayError } from '../../../core/errors.js'
 import { CHAT_FIELDS } from './fields.js'
-import { PARTS_OF_ROLE } from './parts.js'
 
 describe('a chat request for an upstream that speaks messages', () => {
   it('says the least that such an upstream needs', () => {
@@ -380,42 +378,5 @@ describe('an error of the upstream', () => {
   it('keeps its kind and message, and names no field of a fault that is not the caller’s', () => {
     const error = translated.error(new GatewayError('upstream_failed', 'system: down', { code: 'c' }))
     expect([error.kind, error.message, error.details]).toEqual(['upstream_failed', 'system: down', { code: 'c' }])
-  })
-})
-
-describe('the types of the client’s SDK', () => {
-  const types = readFileSync('node_modules/openai/resources/chat/completions/completions.d.ts', 'utf8')
-  const bodyOf = (name: string): string =>
-    new RegExp(`^export interface ${name} \\{\n(.*?)^\\}`, 'ms').exec(types)?.[1] ?? ''
-  const membersOf = (name: string): string[] =>
-    [...bodyOf(name).matchAll(/^ {4}(\w+)\??:/gm)].map(([, member]) => String(member))
-
-  it('have no field of a request without a verdict', () => {
-    expect(Object.keys(CHAT_FIELDS).sort()).toEqual(membersOf('ChatCompletionCreateParamsBase').sort())
-  })
-
-  it.each([
-    ['ChatCompletionUserMessageParam', { role: 'user', content: 'x' }],
-    ['ChatCompletionSystemMessageParam', { role: 'system', content: 'x' }],
-    ['ChatCompletionDeveloperMessageParam', { role: 'developer', content: 'x' }],
-    ['ChatCompletionAssistantMessageParam', { role: 'assistant', content: 'x' }],
-  ])('have no member of %s that is dropped, but names', (name, message) => {
-    const members = membersOf(name)
-    expect(members).toContain('role')
-    const others = members.filter(
-      (member) => !(member in message) && !['audio', 'tool_calls', 'function_call'].includes(member),
-    )
-    const told = Object.fromEntries(others.map((member) => [member, 'x']))
-    const { dropped } = translation({ messages: [...HELLO, { ...message, ...told }, ...HELLO] })
-    expect(dropped).toBe(members.includes('name') ? 'messages[1].name' : undefined)
-  })
-
-  it('have no type of part without a verdict', () => {
-    const partTypes = [...types.matchAll(/^export interface ChatCompletionContentPart\w+ \{.*?^\}/gms)].flatMap(
-      ([text]) => [...text.matchAll(/^ {4}type: '(\w+)'/gm)].map(([, type]) => String(type)),
-    )
-    expect(partTypes).toContain('image_url')
-    const known = new Set(Object.values(PARTS_OF_ROLE).flat())
-    expect([...partTypes, 'file'].sort()).toEqual([...known].sort())
   })
 })

@@ -1,10 +1,19 @@
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { describe, expect, it } from '@jest/globals'
+import { ANTHROPIC_TYPES, OPENAI_TYPES } from '../../../../test/support/sdk-types.js'
+import { TranslationRun } from '../../../../test/support/translation.js'
+import {
+  expectVerdicts,
+  memberProbes,
+  type Outcome,
+  type Place,
+  type Row,
+  verdictOf,
+} from '../../../../test/support/verdict-table.js'
 import { messagesUsage } from '../usage.js'
 import { emptyMessage, estimated, textBlock, thinkingBlock, toolUseBlock } from './answer.js'
 import { ASSISTANT_MEMBERS, MESSAGE_MEMBERS } from './conversation.js'
 import { DELTA_USAGE } from './events.js'
+import { messagesOverChat } from './messages-over-chat.js'
 import { DOCUMENT_SOURCES, IMAGE_SOURCES, PART_MEMBERS, REFUSED_BLOCKS } from './parts.js'
 import { ToolNames } from './request-draft.js'
 import {
@@ -18,36 +27,32 @@ import {
 import { TOOL_RESULT_MEMBERS } from './tool-results.js'
 import { TOOL_CHOICES, TOOL_MEMBERS } from './tools.js'
 
-const { resolve } = createRequire(import.meta.url)
-const declarationsOf = (path: string): string => readFileSync(resolve(path).replace(/\.js$/, '.d.ts'), 'utf8')
-
-const MESSAGES = declarationsOf('@anthropic-ai/sdk/resources/messages/messages')
-const CHAT = declarationsOf('openai/resources/chat/completions/completions')
-
-const bodyOf = (name: string): string => {
-  const [, body] = new RegExp(`^export interface ${name} \\{\\n(.*?)^\\}`, 'ms').exec(MESSAGES) ?? []
-  if (body === undefined) throw new Error(`The SDK has no interface ${name}`)
-  return body
+const HELLO = { role: 'user', content: 'Hi' }
+const PNG = 'iVBORw0KGgo='
+const BLOCK: Place = {
+  path: 'messages[0].content[0]',
+  request: (block) => ({ messages: [{ role: 'user', content: [block] }, HELLO] }),
 }
+const PLAIN = { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'x' } }
+const sourceOf = (type: string): Place => ({
+  path: `${BLOCK.path}.source`,
+  request: (source) => BLOCK.request({ type, source }),
+})
 
-const membersOf = (name: string): string[] =>
-  [...bodyOf(name).matchAll(/^ {4}(\w+)\??:/gm)].map(([, member = '']) => member)
-
-const unionOf = (name: string): string[] => {
-  const [, union = ''] = new RegExp(`^export type ${name} = (.*?);`, 'ms').exec(MESSAGES) ?? []
-  if (union === '') throw new Error(`The SDK has no type ${name}`)
-  return union.split(' | ')
-}
-
-/** The `type` of an interface. */
-const typeOf = (name: string): string => /^ {4}type\??: '(\w+)'/m.exec(bodyOf(name))?.[1] ?? name
-
-const RESULT_BLOCKS =
-  /content\?: string \| Array<([^>]+)>/.exec(bodyOf('ToolResultBlockParam'))?.[1]?.split(' | ') ?? []
+/** Of a model whose upstream takes marks of the cache. */
+const translate = (request: object): Outcome =>
+  new TranslationRun(
+    { client: 'messages', upstream: 'chat' },
+    messagesOverChat,
+    { max_tokens: 9, ...request },
+    { facts: { promptCacheBreakpoints: true } },
+  )
 
 describe('Every member of the types of the SDK has a verdict', () => {
   it('at the top level', () => {
-    expect([...MESSAGES_FIELD_NAMES].toSorted()).toEqual(membersOf('MessageCreateParamsBase').toSorted())
+    expect([...MESSAGES_FIELD_NAMES].toSorted()).toEqual(
+      ANTHROPIC_TYPES.membersOf('MessageCreateParamsBase').toSorted(),
+    )
   })
 
   it.each([
@@ -72,11 +77,44 @@ describe('Every member of the types of the SDK has a verdict', () => {
     ['JSONOutputFormat', FORMAT_MEMBERS],
     ['Metadata', METADATA_MEMBERS],
   ])('in %s', (name, table) => {
-    expect(Object.keys(table).toSorted()).toEqual(membersOf(name).toSorted())
+    expect(Object.keys(table).toSorted()).toEqual(ANTHROPIC_TYPES.membersOf(name).toSorted())
+  })
+
+  it.each<readonly [string, Place, object, Readonly<Record<string, Row>>]>([
+    [
+      'CacheControlEphemeral',
+      {
+        path: `${BLOCK.path}.cache_control`,
+        request: (mark) => BLOCK.request({ type: 'text', text: 'x', cache_control: mark }),
+      },
+      {},
+      { type: ['ephemeral', 'meaningless'], ttl: ['1h', 'dropped'] },
+    ],
+    [
+      'CitationsConfigParam',
+      { path: `${BLOCK.path}.citations`, request: (citations) => BLOCK.request({ ...PLAIN, citations }) },
+      {},
+      { enabled: [true, 'refused'] },
+    ],
+    ['Base64ImageSource', sourceOf('image'), { type: 'base64', media_type: 'image/png', data: PNG }, {}],
+    ['URLImageSource', sourceOf('image'), { type: 'url', url: 'https://a.test/b.png' }, {}],
+    ['Base64PDFSource', sourceOf('document'), { type: 'base64', media_type: 'application/pdf', data: 'JVBERi0=' }, {}],
+    [
+      'PlainTextSource',
+      sourceOf('document'),
+      { type: 'text', data: 'x' },
+      { media_type: ['text/plain', 'meaningless'] },
+    ],
+    ['ContentBlockSource', sourceOf('document'), { type: 'content', content: 'x' }, {}],
+  ])('in %s, which is given', (name, place, base, rows) => {
+    expectVerdicts(ANTHROPIC_TYPES.membersOf(name), memberProbes(base, rows, place), translate)
   })
 
   it('among the blocks of messages and of results', () => {
-    const types = [...unionOf('ContentBlockParam'), ...RESULT_BLOCKS].map(typeOf)
+    const types = [
+      ...ANTHROPIC_TYPES.alternativesOf('ContentBlockParam'),
+      ...ANTHROPIC_TYPES.alternativesIn('ToolResultBlockParam', 'content'),
+    ]
     const known = [PART_MEMBERS, ASSISTANT_MEMBERS, REFUSED_BLOCKS, { tool_result: 0 }].flatMap((table) =>
       Object.keys(table),
     )
@@ -84,26 +122,31 @@ describe('Every member of the types of the SDK has a verdict', () => {
   })
 
   it('among the sources of images and documents', () => {
-    expect(['Base64ImageSource', 'URLImageSource'].map(typeOf)).toEqual(Object.keys(IMAGE_SOURCES))
-    expect(['Base64PDFSource', 'PlainTextSource', 'ContentBlockSource'].map(typeOf)).toEqual(
-      Object.keys(DOCUMENT_SOURCES),
-    )
-    expect(bodyOf('ImageBlockParam')).toContain('source: Base64ImageSource | URLImageSource | FileImageSource;')
-    expect(bodyOf('DocumentBlockParam')).toContain(
-      'source: Base64PDFSource | PlainTextSource | ContentBlockSource | URLPDFSource | FileDocumentSource;',
+    const sourcesOf = (name: string): readonly string[] => ANTHROPIC_TYPES.alternativesIn(name, 'source')
+    expect(sourcesOf('ImageBlockParam')).toEqual([...Object.keys(IMAGE_SOURCES), 'file'])
+    expect(sourcesOf('DocumentBlockParam').toSorted()).toEqual(
+      [...Object.keys(DOCUMENT_SOURCES), 'file', 'url'].toSorted(),
     )
   })
 
   it('among the tools: all but custom ones have a type of their own, which is refused', () => {
-    expect(unionOf('ToolUnion').filter((name) => typeOf(name) === name || typeOf(name) === 'custom')).toEqual(['Tool'])
+    for (const type of ANTHROPIC_TYPES.alternativesOf('ToolUnion')) {
+      const request = (tool: object): object => ({ messages: [HELLO], tools: [tool] })
+      const probe = {
+        without: request({}),
+        with: request({ type, name: 'f', input_schema: {} }),
+        path: 'tools[0].type',
+      }
+      expect([type, verdictOf(probe, translate)]).toEqual([type, type === 'custom' ? 'translated' : 'refused'])
+    }
   })
 
   it('among choices, forms of thinking and tiers', () => {
-    expect(unionOf('ToolChoice').map(typeOf).toSorted()).toEqual(Object.keys(TOOL_CHOICES).toSorted())
-    const forms = unionOf('ThinkingConfigParam').map(typeOf)
+    expect(ANTHROPIC_TYPES.alternativesOf('ToolChoice').toSorted()).toEqual(Object.keys(TOOL_CHOICES).toSorted())
+    const forms = ANTHROPIC_TYPES.alternativesOf('ThinkingConfigParam')
     expect(forms.toSorted()).toEqual([...Object.keys(THINKING_FORMS), 'between_tools'].toSorted())
-    const tiers = Object.keys(SERVICE_TIERS).map((tier) => `'${tier}'`)
-    expect(bodyOf('MessageCreateParamsBase')).toContain(`service_tier?: ${tiers.join(' | ')};`)
+    const tiers = ANTHROPIC_TYPES.alternativesIn('MessageCreateParamsBase', 'service_tier')
+    expect(tiers).toEqual(Object.keys(SERVICE_TIERS))
   })
 })
 
@@ -119,11 +162,16 @@ describe('What a client gets has the members of the types of the SDK', () => {
     // Toolsets are refused, and their calls alone have one.
     ['ToolUseBlock', { ...toolUseBlock('id', 'name', {}, { toolNames }), toolset_name: null }],
   ])('as a %s', (name, made) => {
-    expect(Object.keys(made).toSorted()).toEqual(membersOf(name).toSorted())
+    expect(Object.keys(made).toSorted()).toEqual(ANTHROPIC_TYPES.membersOf(name).toSorted())
   })
 
   it('and comes from finish reasons that are all known', () => {
-    const [, reasons = ''] = /finish_reason: ([^;]+?) \| null;/.exec(CHAT) ?? []
-    expect(reasons).toBe("'stop' | 'length' | 'tool_calls' | 'content_filter' | 'function_call'")
+    expect(OPENAI_TYPES.alternativesIn('ChatCompletion.Choice', 'finish_reason').toSorted()).toEqual([
+      'content_filter',
+      'function_call',
+      'length',
+      'stop',
+      'tool_calls',
+    ])
   })
 })

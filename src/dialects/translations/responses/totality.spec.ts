@@ -1,58 +1,336 @@
-import { readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
 import { ResponsesTranslation } from '../../../../test/support/responses-translation.js'
+import { OPENAI_TYPES } from '../../../../test/support/sdk-types.js'
 import { thrownBy } from '../../../../test/support/translation.js'
+import {
+  alternativeProbes,
+  expectVerdicts,
+  memberProbes,
+  type Outcome,
+  type Place,
+  type Row,
+  type Verdict,
+} from '../../../../test/support/verdict-table.js'
 import { FIELDS as CHAT_FIELDS } from '../responses-over-chat/request.js'
 import { responsesOverChat } from '../responses-over-chat/responses-over-chat.js'
 import { FIELDS as MESSAGES_FIELDS } from '../responses-over-messages/request.js'
 import { responsesOverMessages } from '../responses-over-messages/responses-over-messages.js'
 import { ITEM_TYPES } from './conversation.js'
 
-const TYPES = readFileSync('node_modules/openai/resources/responses/responses.d.ts', 'utf8')
+const SETTING = { facts: { promptCacheBreakpoints: true, thinking: 'adaptive', reasoningField: 'reasoning' } } as const
 
-/** Members of an interface of the vendor's client, by their indentation. */
-function membersOf(name: string, isOptional = '\\??'): readonly string[] {
-  const [, body = ''] =
-    new RegExp(`^export interface ${name}(?: extends [^{]*)? \\{\\n([^]*?)^\\}`, 'm').exec(TYPES) ?? []
-  return [...body.matchAll(new RegExp(`^ {4}(\\w+)${isOptional}:`, 'gm'))].map(([, member = '']) => member)
+type Upstream = 'chat' | 'messages'
+type Rows = Readonly<Record<string, Row>>
+
+const PNG = 'data:image/png;base64,iVBORw0KGgo='
+const PDF = 'data:application/pdf;base64,JVBERi0='
+const MARK: Row = [{ mode: 'explicit' }, 'translated']
+const SCHEMA = { type: 'object', properties: {}, additionalProperties: false }
+const HELLO = { role: 'user', content: 'Hi' }
+const CALL = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' }
+const CUSTOM_CALL = { type: 'custom_tool_call', call_id: 'c', name: 'f', input: 'x' }
+
+const itemPlace = (index: number, ...others: readonly object[]): Place => ({
+  path: `input[${index}]`,
+  request: (item) => ({ input: [...others.slice(0, index), item, ...others.slice(index)] }),
+})
+const partOf = (role: string, ...behind: readonly object[]): Place => ({
+  path: 'input[0].content[0]',
+  request: (part) => ({ input: [{ role, content: part === undefined ? [] : [part] }, ...behind] }),
+})
+const USER_PART = partOf('user')
+const MODEL_PART = partOf('assistant', HELLO)
+const RESULT_PART: Place = {
+  path: 'input[1].output[0]',
+  request: (part) => ({ input: [CALL, { type: 'function_call_output', call_id: 'c', output: [part] }] }),
+}
+const TOOL: Place = { path: 'tools[0]', request: (tool) => ({ input: 'Hi', tools: [tool] }) }
+const fieldPlace = (path: string, ...names: readonly string[]): Place => ({
+  path,
+  request: (value) => ({
+    input: 'Hi',
+    tools: [
+      { type: 'function', name: 'f' },
+      { type: 'custom', name: 'g' },
+    ],
+    ...(value === undefined ? {} : (names.reduceRight((inner: unknown, name) => ({ [name]: inner }), value) as object)),
+  }),
+})
+
+/** Of an item or a part: who made it and how far it got means nothing to a model. */
+const ITSELF: Rows = { id: ['x_1', 'meaningless'], status: ['completed', 'meaningless'] }
+const PHASE: Rows = { phase: ['commentary', 'dropped'] }
+const DIRECT: Rows = { id: ['x_1', 'meaningless'], caller: [{ type: 'program', caller_id: 'p' }, 'refused'] }
+const OUTPUT: Rows = { id: ['x_1', 'meaningless'], caller: [{ type: 'direct' }, 'meaningless'] }
+
+/** By the name of each interface of the vendor's SDK: where it stands, what it cannot be without, and its other members' verdicts. */
+const INTERFACES = (upstream: Upstream): readonly (readonly [string, Place, object, Rows])[] => {
+  const over = (chat: Verdict, messages: Verdict): Verdict => (upstream === 'chat' ? chat : messages)
+  const image: Rows = {
+    detail: ['high', over('translated', 'dropped')],
+    file_id: ['file_1', 'refused'],
+    prompt_cache_breakpoint: MARK,
+  }
+  const file: Rows = {
+    detail: ['high', 'dropped'],
+    file_id: ['file_1', 'refused'],
+    // The data that stand beside it are what it names.
+    file_url: ['https://a.test/b.pdf', 'meaningless'],
+    filename: ['a.pdf', 'translated'],
+    prompt_cache_breakpoint: MARK,
+  }
+  const markOfResult: Rows = { prompt_cache_breakpoint: MARK }
+  return [
+    ['ResponseInputText', USER_PART, { type: 'input_text', text: 'x' }, { prompt_cache_breakpoint: MARK }],
+    ['ResponseInputImage', USER_PART, { type: 'input_image', image_url: PNG }, image],
+    ['ResponseInputFile', USER_PART, { type: 'input_file', file_data: PDF }, file],
+    ['ResponseInputTextContent', RESULT_PART, { type: 'input_text', text: 'x' }, markOfResult],
+    ['ResponseInputImageContent', RESULT_PART, { type: 'input_image', image_url: PNG }, image],
+    ['ResponseInputFileContent', RESULT_PART, { type: 'input_file', file_data: PDF }, file],
+    [
+      'ResponseOutputText',
+      MODEL_PART,
+      { type: 'output_text', text: 'x' },
+      { annotations: [[{ type: 'file_path' }], 'dropped'], logprobs: [[], 'meaningless'] },
+    ],
+    ['ResponseOutputRefusal', MODEL_PART, { type: 'refusal', refusal: 'No' }, {}],
+    [
+      'EasyInputMessage',
+      itemPlace(0, HELLO),
+      { role: 'assistant', content: 'x' },
+      { ...PHASE, type: ['message', 'meaningless'] },
+    ],
+    [
+      'ResponseInputItem.Message',
+      itemPlace(0, HELLO),
+      { role: 'developer', content: 'x' },
+      { status: ['completed', 'meaningless'], type: ['message', 'meaningless'] },
+    ],
+    [
+      'ResponseOutputMessage',
+      itemPlace(0, HELLO),
+      { role: 'assistant', content: [{ type: 'output_text', text: 'x' }] },
+      { ...ITSELF, ...PHASE, type: ['message', 'meaningless'] },
+    ],
+    [
+      'ResponseFunctionToolCall',
+      itemPlace(0, { type: 'function_call_output', call_id: 'c', output: 'x' }),
+      CALL,
+      { ...ITSELF, ...DIRECT, namespace: ['n', 'refused'] },
+    ],
+    [
+      'ResponseInputItem.FunctionCallOutput',
+      itemPlace(1, CALL),
+      { type: 'function_call_output', call_id: 'c', output: 'x' },
+      { ...ITSELF, ...OUTPUT },
+    ],
+    [
+      'ResponseCustomToolCall',
+      itemPlace(0, { type: 'custom_tool_call_output', call_id: 'c', output: 'x' }),
+      CUSTOM_CALL,
+      { ...DIRECT, namespace: ['n', 'refused'] },
+    ],
+    [
+      'ResponseCustomToolCallOutput',
+      itemPlace(1, CUSTOM_CALL),
+      { type: 'custom_tool_call_output', call_id: 'c', output: 'x' },
+      OUTPUT,
+    ],
+    [
+      'FunctionTool',
+      TOOL,
+      { type: 'function', name: 'f' },
+      {
+        parameters: [SCHEMA, 'translated'],
+        strict: [true, 'translated'],
+        allowed_callers: [['programmatic'], 'refused'],
+        defer_loading: [true, 'refused'],
+        description: ['Does', 'translated'],
+        output_schema: [SCHEMA, 'dropped'],
+      },
+    ],
+    [
+      'CustomTool',
+      TOOL,
+      { type: 'custom', name: 'f' },
+      {
+        allowed_callers: [['programmatic'], 'refused'],
+        defer_loading: [true, 'refused'],
+        description: ['Does', 'translated'],
+        format: [{ type: 'grammar', syntax: 'regex', definition: 'a' }, over('translated', 'refused')],
+      },
+    ],
+    [
+      'ResponseTextConfig',
+      fieldPlace('text', 'text'),
+      {},
+      {
+        format: [{ type: 'json_schema', name: 'a', schema: SCHEMA }, 'translated'],
+        verbosity: ['low', over('translated', 'dropped')],
+      },
+    ],
+    [
+      'ResponseFormatTextJSONSchemaConfig',
+      fieldPlace('text.format', 'text', 'format'),
+      { type: 'json_schema', schema: SCHEMA, ...(upstream === 'chat' ? { name: 'a' } : {}) },
+      {
+        ...(upstream === 'chat' ? {} : { name: ['a', 'meaningless'] }),
+        description: ['Is', over('translated', 'dropped')],
+        // Messages upstreams always keep to the schema.
+        strict: [true, over('translated', 'meaningless')],
+      },
+    ],
+    [
+      'Reasoning',
+      fieldPlace('reasoning', 'reasoning'),
+      {},
+      {
+        context: ['all_turns', 'dropped'],
+        effort: ['low', 'translated'],
+        generate_summary: ['concise', over('approximated', 'translated')],
+        mode: ['pro', 'refused'],
+        summary: ['concise', over('approximated', 'translated')],
+      },
+    ],
+    [
+      'ResponseCreateParams.StreamOptions',
+      fieldPlace('stream_options', 'stream_options'),
+      {},
+      { include_obfuscation: [true, 'dropped'] },
+    ],
+  ]
 }
 
-/** Literals of `type` of each member of a union of the vendor's client. */
-function typesIn(union: string): readonly string[] {
-  const [, members = ''] = new RegExp(`^export type ${union} = ([^;]*);`, 'm').exec(TYPES) ?? []
-  return members.split('|').flatMap((member) => {
-    const name = member.trim().split('.').at(-1) ?? ''
-    const [, indent = '', body = ''] =
-      new RegExp(`^( *)(?:export )?interface ${name} \\{\\n([^]*?)\\n\\1\\}`, 'm').exec(TYPES) ?? []
-    const [, literals = ''] = new RegExp(`^${indent} {4}type\\??: ([^;]*);`, 'm').exec(body) ?? []
-    return [...literals.matchAll(/'([^']*)'/g)].map(([, literal = '']) => literal)
-  })
+const rowsOf = (verdict: Verdict, valueOf: (name: string) => unknown, ...names: readonly string[]): Rows =>
+  Object.fromEntries(names.map((name) => [name, [valueOf(name), verdict] as const]))
+
+/** As `INTERFACES`, for each alternative of a union, or of the union that is the type of an interface's member. */
+const UNIONS = (upstream: Upstream): readonly (readonly [string, readonly string[], Place, Rows])[] => {
+  const over = (chat: Verdict, messages: Verdict): Verdict => (upstream === 'chat' ? chat : messages)
+  const choice = (type: string): object => ({ type, name: type === 'custom' ? 'g' : 'f' })
+  const modes = rowsOf('translated', (word) => word, 'none', 'auto', 'required')
+  return [
+    [
+      'ResponseInputContent',
+      OPENAI_TYPES.alternativesOf('ResponseInputContent'),
+      USER_PART,
+      {
+        input_text: [{ type: 'input_text', text: 'x' }, 'translated'],
+        input_image: [{ type: 'input_image', image_url: PNG }, 'translated'],
+        input_file: [{ type: 'input_file', file_data: PDF }, 'translated'],
+      },
+    ],
+    [
+      'ResponseOutputMessage.content',
+      OPENAI_TYPES.alternativesIn('ResponseOutputMessage', 'content'),
+      MODEL_PART,
+      {
+        output_text: [{ type: 'output_text', text: 'x' }, 'translated'],
+        refusal: [{ type: 'refusal', refusal: 'No' }, 'translated'],
+      },
+    ],
+    [
+      'ResponseIncludable',
+      OPENAI_TYPES.alternativesOf('ResponseIncludable'),
+      { path: 'include', request: (word) => ({ input: 'Hi', include: word === undefined ? [] : [word] }) },
+      {
+        ...rowsOf(
+          'dropped',
+          (word) => word,
+          'file_search_call.results',
+          'web_search_call.results',
+          'web_search_call.action.sources',
+          'message.input_image.image_url',
+          'computer_call_output.output.image_url',
+          'code_interpreter_call.outputs',
+        ),
+        'message.output_text.logprobs': ['message.output_text.logprobs', 'refused'],
+        // Of the answer alone.
+        'reasoning.encrypted_content': ['reasoning.encrypted_content', 'meaningless'],
+      },
+    ],
+    [
+      'ToolChoiceOptions',
+      OPENAI_TYPES.alternativesOf('ToolChoiceOptions'),
+      fieldPlace('tool_choice', 'tool_choice'),
+      modes,
+    ],
+    [
+      'ResponseCreateParamsBase.tool_choice',
+      OPENAI_TYPES.alternativesIn('ResponseCreateParamsBase', 'tool_choice'),
+      fieldPlace('tool_choice', 'tool_choice'),
+      {
+        ...modes,
+        ...rowsOf('translated', choice, 'function', 'custom'),
+        allowed_tools: [
+          { type: 'allowed_tools', mode: 'auto', tools: [choice('function')] },
+          over('translated', 'approximated'),
+        ],
+        ...rowsOf(
+          'refused',
+          choice,
+          ...['file_search', 'web_search_preview', 'web_search_preview_2025_03_11', 'image_generation', 'mcp', 'shell'],
+          ...['computer', 'computer_use_preview', 'computer_use', 'code_interpreter', 'apply_patch'],
+          'programmatic_tool_calling',
+        ),
+      },
+    ],
+    [
+      'ResponseFormatTextConfig',
+      OPENAI_TYPES.alternativesOf('ResponseFormatTextConfig'),
+      fieldPlace('text.format', 'text', 'format'),
+      {
+        text: [{ type: 'text' }, 'meaningless'],
+        json_schema: [{ type: 'json_schema', name: 'a', schema: SCHEMA }, 'translated'],
+        json_object: [{ type: 'json_object' }, over('translated', 'refused')],
+      },
+    ],
+    [
+      'ReasoningEffort',
+      OPENAI_TYPES.alternativesOf('ReasoningEffort'),
+      fieldPlace('reasoning.effort', 'reasoning', 'effort'),
+      {
+        ...rowsOf('translated', (word) => word, 'none', 'low', 'medium', 'high', 'xhigh', 'max'),
+        minimal: ['minimal', over('translated', 'approximated')],
+      },
+    ],
+  ]
 }
 
-const translators = [
-  ['chat', (request: object) => new ResponsesTranslation('chat', responsesOverChat, request)],
-  ['messages', (request: object) => new ResponsesTranslation('messages', responsesOverMessages, request)],
-] as const
+const TRANSLATORS = {
+  chat: (request: object) => new ResponsesTranslation('chat', responsesOverChat, request, SETTING),
+  messages: (request: object) => new ResponsesTranslation('messages', responsesOverMessages, request, SETTING),
+} as const
 
 describe.each([
   ['chat', CHAT_FIELDS],
   ['messages', MESSAGES_FIELDS],
 ] as const)('The table for %s', (_upstream, table) => {
   it('has a verdict for every field of the vendor’s client, and for no other', () => {
-    const names = membersOf('ResponseCreateParamsBase')
+    const names = OPENAI_TYPES.membersOf('ResponseCreateParamsBase')
     expect(names).toContain('truncation')
     expect(Object.keys(table).toSorted()).toEqual(names.toSorted())
   })
 })
 
-describe.each(translators)('Over %s', (_upstream, translate) => {
+describe.each(['chat', 'messages'] as const)('Over %s', (upstream) => {
+  const translate: (request: object) => Outcome = TRANSLATORS[upstream]
+
+  it.each(INTERFACES(upstream))('every member of %s has a verdict, which is given', (name, place, base, rows) => {
+    expectVerdicts(OPENAI_TYPES.membersOf(name), memberProbes(base, rows, place), translate)
+  })
+
+  it.each(UNIONS(upstream))('every alternative of %s has a verdict, which is given', (_name, names, place, rows) => {
+    expectVerdicts(names, alternativeProbes(rows, place), translate)
+  })
+
   it('every type of tool of the vendor’s client is translated or refused', () => {
-    const types = new Set(typesIn('Tool'))
+    const types = new Set(OPENAI_TYPES.alternativesOf('Tool'))
     expect(types.size).toBeGreaterThan(15)
     const requestWith = (type: string): object => ({ input: 'Hi', tools: [{ type, name: 'a' }] })
     for (const type of ['function', 'custom']) {
       expect(types.delete(type)).toBe(true)
-      expect(translate(requestWith(type)).sent['tools']).toHaveLength(1)
+      expect(TRANSLATORS[upstream](requestWith(type)).sent['tools']).toHaveLength(1)
     }
     for (const type of types) {
       expect([type, thrownBy(() => translate(requestWith(type))).details.param]).toEqual([type, 'tools[0].type'])
@@ -60,7 +338,7 @@ describe.each(translators)('Over %s', (_upstream, translate) => {
   })
 
   it('every type of item of the vendor’s client is translated or refused', () => {
-    const types = new Set(typesIn('ResponseInputItem'))
+    const types = new Set(OPENAI_TYPES.alternativesOf('ResponseInputItem'))
     expect(types.size).toBeGreaterThan(25)
     for (const type of types) {
       if (ITEM_TYPES.includes(type)) continue
@@ -72,15 +350,5 @@ describe.each(translators)('Over %s', (_upstream, translate) => {
       ])
     }
     expect(ITEM_TYPES.filter((type) => !types.has(type))).toEqual([])
-  })
-
-  it('answers have every member of the type that is always there', () => {
-    const { translation } = translate({ input: 'Hi' })
-    const events = translation.events()
-    const frames = events.event({ type: 'message_start', message: {}, choices: [] })
-    // The client computes the text.
-    const needed = membersOf('Response', '').filter((name) => name !== 'output_text')
-    expect(needed.length).toBeGreaterThan(8)
-    for (const name of needed) expect(frames).toContain(`"${name}":`)
   })
 })
