@@ -3,8 +3,10 @@ import type { GatewayError } from '../core/errors.js'
 import { hasLine } from '../core/sse.js'
 import { isRecord } from '../core/validation-rules.js'
 
-/** As upstreams make them; nothing in one changes the meaning of a path, and a store takes every character. */
-const ID = /^[\w=:-]{1,512}$/
+/** Of ids as upstreams make them; nothing in one changes the meaning of a path, and a store takes every character. */
+const ID_CHARACTERS = '[\\w=:-]{1,512}'
+const ID = new RegExp(`^${ID_CHARACTERS}$`)
+const FIRST_ID = new RegExp(`^\\s*\\{\\s*"id"\\s*:\\s*"(${ID_CHARACTERS})"`)
 
 /** Whether a response or an item can be asked for by this id. */
 export const isId = (value: unknown): value is string => typeof value === 'string' && ID.test(value)
@@ -13,6 +15,12 @@ export const isId = (value: unknown): value is string => typeof value === 'strin
 export interface ResponseIds {
   readonly responseId: string
   readonly itemIds: readonly string[]
+}
+
+/** Of an answer that is too large to be held: its id stands first. */
+export function firstId(chunk: Buffer): ResponseIds | undefined {
+  const [, responseId] = FIRST_ID.exec(chunk.toString('latin1', 0, 1024)) ?? []
+  return responseId === undefined ? undefined : { responseId, itemIds: [] }
 }
 
 /** A response that a translation has made, and no upstream keeps. */

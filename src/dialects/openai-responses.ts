@@ -7,7 +7,7 @@ import { RelayedUsage, withUsageFromEnds } from '../core/usage.js'
 import type { FrameCounter } from '../upstream/sse-relay.js'
 import type { UpstreamResponse } from '../upstream/exchange.js'
 import { eventStreamResponse, type HeaderAllowList, jsonResponse } from '../upstream/upstream-response.js'
-import { HeldEnd, idsOf, KEPT_RESPONSE_BYTES, type KeepResponse, type ResponseIds } from './kept-answers.js'
+import { firstId, HeldEnd, idsOf, KEPT_RESPONSE_BYTES, type KeepResponse, type ResponseIds } from './kept-answers.js'
 import type { OpenAIAttempt } from './openai-wire.js'
 import { isBetweenItems, ResponseEvents, RESPONSES_EVENTS } from './response-events.js'
 import { type EndOfResponse, isInBackground, textTokensIn, usageIn } from './response-state.js'
@@ -92,14 +92,6 @@ class ResponseEstimate implements UsageEstimator {
   countedUnits(): Units | undefined {
     return this.output === undefined ? undefined : { output_tokens: this.output.count }
   }
-}
-
-const FIRST_ID = /^\s*\{\s*"id"\s*:\s*"([\w=:-]{1,512})"/
-
-/** Of an answer that is too large to be held: its id stands first. */
-function firstId(chunk: Buffer): ResponseIds | undefined {
-  const [, responseId] = FIRST_ID.exec(chunk.toString('latin1', 0, 1024)) ?? []
-  return responseId === undefined ? undefined : { responseId, itemIds: [] }
 }
 
 /** Its answer repeats what was asked, and must be looked into: larger than any body by default. */

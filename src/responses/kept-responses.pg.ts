@@ -8,6 +8,7 @@ import {
   type KeptResponse,
   KeptResponses,
 } from './kept-responses.js'
+import { pruneRows } from './prune-rows.js'
 
 interface ItemRow {
   readonly id: string
@@ -130,14 +131,8 @@ export class KyselyKeptResponses extends KeptResponses {
     return numDeletedRows > 0n
   }
 
-  override async prune(beforeMs: number, limit: number): Promise<number> {
-    const { numAffectedRows } = await this.database.run((queries) =>
-      sql`delete from kept_response where (owner_id, id) in (
-        select owner_id, id from kept_response where created_at_ms < ${beforeMs}
-        order by created_at_ms limit ${limit} for update skip locked
-      )`.execute(queries),
-    )
-    return Number(numAffectedRows)
+  override prune(beforeMs: number, limit: number): Promise<number> {
+    return pruneRows(this.database, 'kept_response', beforeMs, limit)
   }
 }
 

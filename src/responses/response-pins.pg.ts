@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common'
-import { type Kysely, sql } from 'kysely'
+import type { Kysely } from 'kysely'
 import { Database, type DatabaseSchema } from '../storage/database.js'
+import { pruneRows } from './prune-rows.js'
 import { type PinnedResponse, ResponsePins } from './response-pins.js'
 
 /** Those that the owner has already stay as they are. */
@@ -50,13 +51,7 @@ export class KyselyResponsePins extends ResponsePins {
     )
   }
 
-  override async prune(beforeMs: number, limit: number): Promise<number> {
-    const { numAffectedRows } = await this.database.run((queries) =>
-      sql`delete from response_pin where (owner_id, id) in (
-        select owner_id, id from response_pin where created_at_ms < ${beforeMs}
-        order by created_at_ms limit ${limit} for update skip locked
-      )`.execute(queries),
-    )
-    return Number(numAffectedRows)
+  override prune(beforeMs: number, limit: number): Promise<number> {
+    return pruneRows(this.database, 'response_pin', beforeMs, limit)
   }
 }

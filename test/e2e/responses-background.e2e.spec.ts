@@ -3,37 +3,35 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import { startP1Simulator } from '@multi-model-gateway/sandbox/p1/p1.simulator.js'
 import type { Simulator } from '@multi-model-gateway/sandbox/server/simulator-server.js'
 import type OpenAI from 'openai'
-import { newKey } from '../../src/auth/key-table.js'
 import { eventually } from '../support/eventually.js'
-import { errorOf, openRaw, type RawAnswer, sendRaw, TEST_KEY } from '../support/gateway.js'
+import { errorOf, openRaw, type RawAnswer, TEST_KEY } from '../support/gateway.js'
 import { shareLab } from '../support/lab-lifetime.js'
 import { askLimits } from '../support/limited-gateway.js'
 import { type P1Gateway, startP1Gateway, UPSTREAM_KEY, withP1Gateway } from '../support/provider-gateways.js'
+import {
+  askResponse,
+  LIMITED_KEY,
+  OTHER_KEY,
+  RESPONSES_KEYS,
+  RESPONSES_MODEL,
+  RESPONSES_PATH,
+  sendResponse,
+} from '../support/responses-lab.js'
 import { deleteResponse, openai6, OPENAI_CLIENTS } from '../support/sdk-clients.js'
 import { dataDirectory, nameDataDirectory, startPostgres } from '../support/stores.js'
 import { recordsOf, recordWhere, type ShownRecord } from '../support/usage-lab.js'
 
-const PATH = '/v1/responses'
-const MODEL = 'gpt-5-mini'
-const OTHER_KEY = newKey()
-const LIMITED_KEY = newKey()
-const KEYS = [
-  { id: 'test', key: TEST_KEY },
-  { id: 'other', key: OTHER_KEY },
-  { id: 'limited', key: LIMITED_KEY, limits: { tokensPerMinute: 1000 } },
-]
 const PRICES = [{ models: ['gpt-*'], promptTokens: 1_000_000, completionTokens: 1_000_000, requests: 0 }]
-const REQUEST = { model: MODEL, input: 'Hello', background: true }
+const REQUEST = { model: RESPONSES_MODEL, input: 'Hello', background: true }
 /** Of a record of what is not known. */
 const UNKNOWN = { units: {}, reported: null, estimated: null, pricing: 'unpriced', cost: null }
 /** Longer than any test: only a cancel, or the end of the simulator, ends such a response. */
 const NEVER_MS = 600_000
 
-const headersOf = (key: string) => ({ authorization: `Bearer ${key}` })
 const send = ({ gateway }: P1Gateway, body: object, key = TEST_KEY): Promise<RawAnswer> =>
-  sendRaw(gateway.url, { path: PATH, body: JSON.stringify(body), headers: headersOf(key) })
+  sendResponse(gateway, body, key)
 const ask = ({ gateway }: P1Gateway, method: string, path: string, key = TEST_KEY): Promise<RawAnswer> =>
-  sendRaw(gateway.url, { method, path: `${PATH}/${path}`, headers: headersOf(key) })
+  askResponse(gateway, method, path, key)
 
 const tasksOf = async ({ gateway }: P1Gateway): Promise<readonly ShownRecord[]> =>
   (await recordsOf(gateway)).filter(({ kind }) => kind === 'task')
@@ -49,8 +47,8 @@ async function billOf(lab: P1Gateway, id: string): Promise<ShownRecord> {
 /** What a record says that its upstream has reported so. */
 const billed = (usage: OpenAI.Responses.ResponseUsage | undefined | null): object => ({
   kind: 'task',
-  route: PATH,
-  model: MODEL,
+  route: RESPONSES_PATH,
+  model: RESPONSES_MODEL,
   channel: 'first',
   outcome: 'ok',
   pricing: 'priced',
@@ -72,7 +70,7 @@ async function until(
 
 describe('responses in the background', () => {
   let lab: P1Gateway
-  const options = { keys: KEYS, sections: { database: {}, usage: { batchMs: 1 }, prices: PRICES } }
+  const options = { keys: RESPONSES_KEYS, sections: { database: {}, usage: { batchMs: 1 }, prices: PRICES } }
   shareLab(async () => {
     const directory = await dataDirectory()
     nameDataDirectory(directory)
@@ -97,7 +95,10 @@ describe('responses in the background', () => {
       const { usage, output } = await until(() => responses.retrieve(id), 'completed')
       expect(await billOf(lab, id)).toMatchObject(billed(usage))
       const items = output.map(({ id: item }) => ({ type: 'item_reference' as const, id: String(item) }))
-      const next = await responses.create({ model: MODEL, input: [...items, { role: 'user', content: 'And now?' }] })
+      const next = await responses.create({
+        model: RESPONSES_MODEL,
+        input: [...items, { role: 'user', content: 'And now?' }],
+      })
       expect(next.status).toBe('completed')
     })
 
@@ -153,7 +154,10 @@ describe('responses in the background', () => {
   })
 
   it('whose caller leaves the stream are billed although they are never asked for again', async () => {
-    const stream = await openRaw(lab.gateway.url, { path: PATH, body: JSON.stringify({ ...REQUEST, stream: true }) })
+    const stream = await openRaw(lab.gateway.url, {
+      path: RESPONSES_PATH,
+      body: JSON.stringify({ ...REQUEST, stream: true }),
+    })
     let text = ''
     for await (const chunk of stream) {
       text += String(chunk)
@@ -262,7 +266,7 @@ describe('responses in the background', () => {
     it('and are cancelled never look complete to the reader of their stream, and their channel is not at fault', async () => {
       for (let round = 0; round < 6; round++) {
         const stream = await openRaw(slow.gateway.url, {
-          path: PATH,
+          path: RESPONSES_PATH,
           body: JSON.stringify({ ...REQUEST, stream: true }),
         })
         let text = ''
@@ -280,8 +284,8 @@ describe('responses in the background', () => {
 
     it('are cancelled by clients that send a body', async () => {
       const { id } = JSON.parse((await send(slow, REQUEST)).text) as OpenAI.Responses.Response
-      const path = `${PATH}/${id}/cancel`
-      const { status, text } = await sendRaw(slow.gateway.url, { path, body: '{}', headers: headersOf(TEST_KEY) })
+      const path = `${RESPONSES_PATH}/${id}/cancel`
+      const { status, text } = await sendResponse(slow.gateway, {}, TEST_KEY, path)
       expect([status, JSON.parse(text)]).toMatchObject([200, { id, status: 'cancelled' }])
     })
 
@@ -295,7 +299,7 @@ describe('responses in the background', () => {
 
     it('end the stream to their upstream when its reader leaves', async () => {
       const { id } = JSON.parse((await send(slow, REQUEST)).text) as OpenAI.Responses.Response
-      const stream = await openRaw(slow.gateway.url, { method: 'GET', path: `${PATH}/${id}?stream=true` })
+      const stream = await openRaw(slow.gateway.url, { method: 'GET', path: `${RESPONSES_PATH}/${id}?stream=true` })
       stream.resume()
       await eventually(() => slow.simulator.activeRequests === 1)
       stream.destroy()

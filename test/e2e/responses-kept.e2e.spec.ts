@@ -2,8 +2,9 @@ import { rm } from 'node:fs/promises'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import type { Simulator } from '@multi-model-gateway/sandbox/server/simulator-server.js'
 import { eventually } from '../support/eventually.js'
-import { errorOf, lastRequest, type RawAnswer, sendRaw, TEST_KEY, type TestGateway } from '../support/gateway.js'
+import { errorOf, lastRequest, TEST_KEY, type TestGateway } from '../support/gateway.js'
 import { shareLab } from '../support/lab-lifetime.js'
+import { askResponse, RESPONSES_PATH, sendResponse } from '../support/responses-lab.js'
 import { deleteResponse, openai6, OPENAI_CLIENTS } from '../support/sdk-clients.js'
 import { dataDirectory, nameDataDirectory, startPostgres, type TestPostgres } from '../support/stores.js'
 import {
@@ -15,7 +16,6 @@ import {
   type TranslationLab,
 } from '../support/translation-gateway.js'
 
-const PATH = '/v1/responses'
 const TRANSLATED_MODELS = [MESSAGES_MODEL, CHAT_ONLY_MODEL]
 const TOOL = {
   type: 'function',
@@ -40,14 +40,8 @@ function pictureOf(bytes: number): readonly object[] {
 
 type Json = Readonly<Record<string, unknown>>
 
-const headersOf = (key: string) => ({ authorization: `Bearer ${key}` })
-const send = ({ url }: TestGateway, body: object, key = TEST_KEY, path = PATH): Promise<RawAnswer> =>
-  sendRaw(url, { path, body: JSON.stringify(body), headers: headersOf(key) })
-const ask = ({ url }: TestGateway, method: string, path: string, key = TEST_KEY): Promise<RawAnswer> =>
-  sendRaw(url, { method, path: `${PATH}/${path}`, headers: headersOf(key) })
-
 async function created(gateway: TestGateway, body: object): Promise<Json & { readonly id: string }> {
-  const answer = await send(gateway, body)
+  const answer = await sendResponse(gateway, body)
   expect([answer.status, answer.text]).toEqual([200, expect.stringMatching(/"object": ?"response"/)])
   return JSON.parse(answer.text) as Json & { readonly id: string }
 }
@@ -90,60 +84,60 @@ describe('responses of translated models', () => {
 
   describe.each(TRANSLATED_MODELS)('such as %s', (model) => {
     it('are read as they were answered, and no upstream is asked', async () => {
-      const answer = await send(lab.gateway, { model, input: 'Hello', metadata: { a: 'b' }, tools: [TOOL] })
+      const answer = await sendResponse(lab.gateway, { model, input: 'Hello', metadata: { a: 'b' }, tools: [TOOL] })
       expect(answer.headers['x-gateway-dropped']).toBeUndefined()
       const { id, store } = JSON.parse(answer.text) as Json
       expect(store).toBe(true)
       idle()
-      const read = await ask(lab.gateway, 'GET', `${String(id)}?include[]=reasoning.encrypted_content`)
+      const read = await askResponse(lab.gateway, 'GET', `${String(id)}?include[]=reasoning.encrypted_content`)
       expect([read.status, read.headers['content-type']]).toEqual([200, 'application/json'])
       expect(JSON.parse(read.text)).toEqual(JSON.parse(answer.text))
       expect(requests()).toBe(0)
     })
 
     it('are kept when their stream is over, as its last event has them', async () => {
-      const answer = await send(lab.gateway, { model, input: 'Hello', stream: true, store: true })
+      const answer = await sendResponse(lab.gateway, { model, input: 'Hello', stream: true, store: true })
       const last = answer.text.split('\n').findLast((line) => line.startsWith('data: '))
       const { type, response } = JSON.parse(String(last).slice('data: '.length)) as { type: string; response: Json }
       expect([type, response['store']]).toEqual(['response.completed', true])
-      expect(JSON.parse((await ask(lab.gateway, 'GET', String(response['id']))).text)).toEqual(response)
+      expect(JSON.parse((await askResponse(lab.gateway, 'GET', String(response['id']))).text)).toEqual(response)
     })
 
     it('are kept when they are incomplete', async () => {
       const { id } = await created(lab.gateway, { model, input: '#words=40 Hello', max_output_tokens: 16 })
-      const read = await ask(lab.gateway, 'GET', id)
+      const read = await askResponse(lab.gateway, 'GET', id)
       expect(JSON.parse(read.text)).toMatchObject({ id, status: 'incomplete' })
     })
 
     it('are not kept with store false', async () => {
       const { id, store } = await created(lab.gateway, { model, input: 'Hello', store: false })
       expect(store).toBe(false)
-      expect((await ask(lab.gateway, 'GET', id)).status).toBe(404)
-      const next = await send(lab.gateway, { model, input: 'And now?', previous_response_id: id })
+      expect((await askResponse(lab.gateway, 'GET', id)).status).toBe(404)
+      const next = await sendResponse(lab.gateway, { model, input: 'And now?', previous_response_id: id })
       expect([next.status, errorOf(next).code]).toEqual([400, 'previous_response_not_found'])
     })
 
     it('are not kept where their stream breaks, or the caller gets an error', async () => {
-      const cut = await send(lab.gateway, { model, input: '#cut Hello', stream: true })
+      const cut = await sendResponse(lab.gateway, { model, input: '#cut Hello', stream: true })
       const id = /"id":"(resp_\w+)"/.exec(cut.text)?.[1]
       expect(id).toBeDefined()
-      expect((await ask(lab.gateway, 'GET', String(id))).status).toBe(404)
+      expect((await askResponse(lab.gateway, 'GET', String(id))).status).toBe(404)
     })
 
     it('are deleted once, with what was asked', async () => {
       const { id } = await created(lab.gateway, { model, input: 'Hello' })
       idle()
-      const deleted = await ask(lab.gateway, 'DELETE', id)
+      const deleted = await askResponse(lab.gateway, 'DELETE', id)
       expect([deleted.status, JSON.parse(deleted.text)]).toEqual([200, { id, object: 'response', deleted: true }])
       for (const [method, path] of [
         ['GET', id],
         ['GET', `${id}/input_items`],
         ['DELETE', id],
       ] as const) {
-        const answer = await ask(lab.gateway, method, path)
+        const answer = await askResponse(lab.gateway, method, path)
         expect([answer.status, errorOf(answer).message]).toEqual([404, `Response with id '${id}' not found.`])
       }
-      const next = await send(lab.gateway, { model, input: 'And now?', previous_response_id: id })
+      const next = await sendResponse(lab.gateway, { model, input: 'And now?', previous_response_id: id })
       expect([next.status, errorOf(next).code]).toEqual([400, 'previous_response_not_found'])
       expect(requests()).toBe(0)
     })
@@ -157,37 +151,37 @@ describe('responses of translated models', () => {
         ['GET', `${id}/input_items`],
         ['DELETE', id],
       ] as const) {
-        const answer = await ask(lab.gateway, method, path, STRICT_KEY)
+        const answer = await askResponse(lab.gateway, method, path, STRICT_KEY)
         expect([answer.status, errorOf(answer).message]).toEqual([404, `Response with id '${id}' not found.`])
       }
-      const next = await send(lab.gateway, { model, input: 'And now?', previous_response_id: id }, STRICT_KEY)
+      const next = await sendResponse(lab.gateway, { model, input: 'And now?', previous_response_id: id }, STRICT_KEY)
       expect([next.status, errorOf(next)]).toMatchObject([
         400,
         { code: 'previous_response_not_found', param: 'previous_response_id' },
       ])
       const input = [{ type: 'item_reference', id: item?.['id'] }]
-      expect((await send(lab.gateway, { model, input }, STRICT_KEY)).status).toBe(404)
+      expect((await sendResponse(lab.gateway, { model, input }, STRICT_KEY)).status).toBe(404)
       expect(requests()).toBe(0)
-      expect((await ask(lab.gateway, 'GET', id)).status).toBe(200)
+      expect((await askResponse(lab.gateway, 'GET', id)).status).toBe(200)
     })
 
     it('are not made in the background, and so are neither cancelled nor streamed later', async () => {
-      const refused = await send(lab.gateway, { model, input: 'Hello', background: true })
+      const refused = await sendResponse(lab.gateway, { model, input: 'Hello', background: true })
       expect([refused.status, errorOf(refused)]).toMatchObject([
         400,
         { code: 'unsupported_value', param: 'background' },
       ])
       expect(requests()).toBe(0)
       const { id } = await created(lab.gateway, { model, input: 'Hello' })
-      const cancelled = await ask(lab.gateway, 'POST', `${id}/cancel`)
+      const cancelled = await askResponse(lab.gateway, 'POST', `${id}/cancel`)
       expect([cancelled.status, errorOf(cancelled).message]).toEqual([400, 'Cannot cancel a synchronous response.'])
-      const streamed = await ask(lab.gateway, 'GET', `${id}?stream=true`)
+      const streamed = await askResponse(lab.gateway, 'GET', `${id}?stream=true`)
       expect([streamed.status, errorOf(streamed).param]).toEqual([400, 'stream'])
       for (const [method, path] of [
         ['POST', `${id}/cancel`],
         ['GET', `${id}?stream=true`],
       ] as const)
-        expect((await ask(lab.gateway, method, path, STRICT_KEY)).status).toBe(404)
+        expect((await askResponse(lab.gateway, method, path, STRICT_KEY)).status).toBe(404)
     })
 
     it('list their input with ids and in parts', async () => {
@@ -196,7 +190,7 @@ describe('responses of translated models', () => {
         { type: 'message', role: 'user', id: 'msg_own', content: [{ type: 'input_text', text: 'Hello' }] },
       ]
       const { id } = await created(lab.gateway, { model, input })
-      const list = JSON.parse((await ask(lab.gateway, 'GET', `${id}/input_items`)).text) as Json
+      const list = JSON.parse((await askResponse(lab.gateway, 'GET', `${id}/input_items`)).text) as Json
       const [own, made] = list['data'] as readonly Json[]
       expect(list).toMatchObject({ object: 'list', first_id: 'msg_own', last_id: made?.['id'], has_more: false })
       expect(own).toEqual({ ...input[1], status: 'completed' })
@@ -216,7 +210,7 @@ describe('responses of translated models', () => {
         previous_response_id: first.id,
         instructions: null,
       })
-      const { text } = await send(lab.gateway, { model, ...more, stream: true })
+      const { text } = await sendResponse(lab.gateway, { model, ...more, stream: true })
       expect(text.split(`"previous_response_id":"${first.id}"`)).toHaveLength(4)
       const simulator = model === MESSAGES_MODEL ? lab.m1 : lab.p1
       expect(textsAt(simulator, 'messages')).toEqual(['First', expect.stringContaining('First'), 'Second'])
@@ -225,7 +219,7 @@ describe('responses of translated models', () => {
 
     it('are gone on with by references to single items', async () => {
       const first = await created(lab.gateway, { model, input: 'First' })
-      const list = JSON.parse((await ask(lab.gateway, 'GET', `${first.id}/input_items`)).text) as Json
+      const list = JSON.parse((await askResponse(lab.gateway, 'GET', `${first.id}/input_items`)).text) as Json
       const [answer] = first['output'] as readonly Json[]
       const input = [
         { type: 'item_reference', id: list['first_id'] },
@@ -235,12 +229,12 @@ describe('responses of translated models', () => {
       const second = await created(lab.gateway, { model, input })
       const simulator = model === MESSAGES_MODEL ? lab.m1 : lab.p1
       expect(textsAt(simulator, 'messages')).toEqual(['First', expect.stringContaining('First'), 'Second'])
-      await ask(lab.gateway, 'DELETE', first.id)
+      await askResponse(lab.gateway, 'DELETE', first.id)
       await created(lab.gateway, { model, input: 'Third', previous_response_id: second.id, store: false })
       expect(textsAt(simulator, 'messages')).toHaveLength(5)
       // They stand in the second as well.
-      await ask(lab.gateway, 'DELETE', second.id)
-      expect((await send(lab.gateway, { model, input })).status).toBe(404)
+      await askResponse(lab.gateway, 'DELETE', second.id)
+      expect((await sendResponse(lab.gateway, { model, input })).status).toBe(404)
     })
 
     it('name what is wrong in the caller’s own words', async () => {
@@ -249,13 +243,13 @@ describe('responses of translated models', () => {
         { role: 'user', content: 'Second' },
         { type: 'local_shell_call', id: 'lsh_1' },
       ]
-      const refused = await send(lab.gateway, { model, input, previous_response_id: first.id })
+      const refused = await sendResponse(lab.gateway, { model, input, previous_response_id: first.id })
       expect([refused.status, errorOf(refused).param]).toEqual([400, 'input[1].type'])
     })
 
     it('have their tokens counted with all that was said before', async () => {
       const count = async (more: object): Promise<number> => {
-        const answer = await send(lab.gateway, { model, ...more }, TEST_KEY, `${PATH}/input_tokens`)
+        const answer = await sendResponse(lab.gateway, { model, ...more }, TEST_KEY, `${RESPONSES_PATH}/input_tokens`)
         return (JSON.parse(answer.text) as { input_tokens: number }).input_tokens
       }
       const first = await created(lab.gateway, { model, input: 'word '.repeat(300) })
@@ -337,7 +331,7 @@ describe('responses of translated models', () => {
     const native = await created(lab.gateway, { model: CHAT_MODEL, input: 'Hello' })
     const [item] = native['output'] as readonly Json[]
     const own = await created(lab.gateway, { model: MESSAGES_MODEL, input: 'Hello' })
-    const answer = await send(lab.gateway, {
+    const answer = await sendResponse(lab.gateway, {
       model: CHAT_MODEL,
       input: [{ type: 'item_reference', id: item?.['id'] }],
       previous_response_id: own.id,
@@ -352,18 +346,22 @@ describe('responses of translated models', () => {
       input: 'Second',
       previous_response_id: first.id,
     })
-    await ask(lab.gateway, 'DELETE', first.id)
-    expect((await ask(lab.gateway, 'GET', second.id)).status).toBe(200)
-    const next = await send(lab.gateway, { model: MESSAGES_MODEL, input: 'Third', previous_response_id: second.id })
+    await askResponse(lab.gateway, 'DELETE', first.id)
+    expect((await askResponse(lab.gateway, 'GET', second.id)).status).toBe(200)
+    const next = await sendResponse(lab.gateway, {
+      model: MESSAGES_MODEL,
+      input: 'Third',
+      previous_response_id: second.id,
+    })
     expect([next.status, errorOf(next).message]).toEqual([400, `Previous response with id '${first.id}' not found.`])
   })
 
   it('are answered, and not kept, where they are too large', async () => {
     const input = pictureOf(8 * 1024 * 1024)
-    const answer = await send(lab.gateway, { model: CHAT_ONLY_MODEL, input })
+    const answer = await sendResponse(lab.gateway, { model: CHAT_ONLY_MODEL, input })
     expect(answer.status).toBe(200)
     const { id } = JSON.parse(answer.text) as { id: string }
-    expect((await ask(lab.gateway, 'GET', id)).status).toBe(404)
+    expect((await askResponse(lab.gateway, 'GET', id)).status).toBe(404)
     expect(lab.gateway.logText()).toContain('a response was too large to be kept')
   })
 
@@ -371,7 +369,7 @@ describe('responses of translated models', () => {
     const input = pictureOf(6 * 1024 * 1024)
     const first = await created(lab.gateway, { model: CHAT_ONLY_MODEL, input })
     idle()
-    const next = await send(lab.gateway, { model: CHAT_ONLY_MODEL, input, previous_response_id: first.id })
+    const next = await sendResponse(lab.gateway, { model: CHAT_ONLY_MODEL, input, previous_response_id: first.id })
     expect([next.status, errorOf(next)]).toMatchObject([
       400,
       { code: 'conversation_too_large', param: 'previous_response_id' },
@@ -387,7 +385,7 @@ describe('responses of translated models', () => {
     ['after=msg_unknown', 404, 'after'],
   ])('refuse to list their input with %s', async (query, status, param) => {
     const { id } = await created(lab.gateway, { model: MESSAGES_MODEL, input: 'Hello' })
-    const answer = await ask(lab.gateway, 'GET', `${id}/input_items?${query}`)
+    const answer = await askResponse(lab.gateway, 'GET', `${id}/input_items?${query}`)
     expect([answer.status, errorOf(answer).param]).toEqual([status, param])
   })
 
@@ -421,12 +419,12 @@ describe('A gateway that keeps no responses', () => {
   it('says so, and knows none', async () => {
     const lab = await startTranslationLab({ dialects: { translate: 'on', keepResponses: false } })
     try {
-      const answer = await send(lab.gateway, { model: MESSAGES_MODEL, input: 'Hello', store: true })
+      const answer = await sendResponse(lab.gateway, { model: MESSAGES_MODEL, input: 'Hello', store: true })
       const response = JSON.parse(answer.text) as Json
       expect([answer.status, response['store'], answer.headers['x-gateway-dropped']]).toEqual([200, false, 'store'])
-      expect((await ask(lab.gateway, 'GET', String(response['id']))).status).toBe(404)
+      expect((await askResponse(lab.gateway, 'GET', String(response['id']))).status).toBe(404)
       const next = { model: MESSAGES_MODEL, input: 'Go on', previous_response_id: response['id'] }
-      expect((await send(lab.gateway, next)).status).toBe(400)
+      expect((await sendResponse(lab.gateway, next)).status).toBe(400)
     } finally {
       await lab.close()
     }
@@ -458,20 +456,20 @@ describe('responses of translated models in PostgreSQL', () => {
     await client.responses.create({ model: CHAT_ONLY_MODEL, input: 'Second', previous_response_id: first.id })
     expect(textsAt(there.p1, 'messages')).toHaveLength(3)
     await deleteResponse(client, first.id)
-    expect((await ask(here.gateway, 'GET', first.id)).status).toBe(404)
+    expect((await askResponse(here.gateway, 'GET', first.id)).status).toBe(404)
   })
 
   it('reach their callers without a store, and cannot be read then', async () => {
     const before = await created(here.gateway, { model: MESSAGES_MODEL, input: 'Before' })
     await postgres.kill()
     for (const stream of [false, true]) {
-      const answer = await send(here.gateway, { model: MESSAGES_MODEL, input: 'Hello', stream })
+      const answer = await sendResponse(here.gateway, { model: MESSAGES_MODEL, input: 'Hello', stream })
       expect([answer.status, answer.complete]).toEqual([200, true])
       expect(answer.text).toContain('"status":"completed"')
     }
     expect(here.gateway.logText()).toContain('a response could not be kept')
-    expect((await ask(here.gateway, 'GET', before.id)).status).toBe(503)
+    expect((await askResponse(here.gateway, 'GET', before.id)).status).toBe(503)
     await postgres.start()
-    await eventually(async () => (await ask(here.gateway, 'GET', before.id)).status === 200)
+    await eventually(async () => (await askResponse(here.gateway, 'GET', before.id)).status === 200)
   })
 })

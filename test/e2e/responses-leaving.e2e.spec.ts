@@ -8,11 +8,10 @@ import { shareLab } from '../support/lab-lifetime.js'
 import { askLimits } from '../support/limited-gateway.js'
 import { listenOnLoopback } from '../support/loopback-server.js'
 import { UPSTREAM_KEY } from '../support/provider-gateways.js'
+import { RESPONSES_MODEL, RESPONSES_PATH } from '../support/responses-lab.js'
 import { dataDirectory } from '../support/stores.js'
 import { recordWhere } from '../support/usage-lab.js'
 
-const PATH = '/v1/responses'
-const MODEL = 'gpt-5-mini'
 const USAGE = { input_tokens: 7, output_tokens: 5, total_tokens: 12 }
 
 /** An answer to a create that the test writes. */
@@ -43,7 +42,7 @@ describe('a caller who leaves before a response in the background is answered', 
       // Every response has ended when it is asked for.
       if (request.method === 'GET') {
         response.setHeader('content-type', 'application/json')
-        response.end(JSON.stringify(completed(String(request.url?.slice(PATH.length + 1)))))
+        response.end(JSON.stringify(completed(String(request.url?.slice(RESPONSES_PATH.length + 1)))))
         return
       }
       let isGone = false
@@ -79,8 +78,8 @@ describe('a caller who leaves before a response in the background is answered', 
         response.once('close', resolve)
       })
     })
-    const body = JSON.stringify({ model: MODEL, input: 'Hello', background: true, ...more })
-    const disconnect = startCall(gateway, { path: PATH, body, headers: { 'x-request-id': requestId } })
+    const body = JSON.stringify({ model: RESPONSES_MODEL, input: 'Hello', background: true, ...more })
+    const disconnect = startCall(gateway, { path: RESPONSES_PATH, body, headers: { 'x-request-id': requestId } })
     const answer = await asked
     answer.response.writeHead(200, { 'content-type': type })
     answer.response.write(beginning)

@@ -1,26 +1,24 @@
 import { rm } from 'node:fs/promises'
 import { describe, expect, it } from '@jest/globals'
 import type { Fault } from '@multi-model-gateway/sandbox/server/faults.js'
-import { newKey } from '../../src/auth/key-table.js'
 import { CHANNEL_FAULTS, expectRefused, startCall, timeAbort } from '../support/failing-calls.js'
 import { errorOf, openRaw, type RawAnswer, sendRaw, TEST_KEY } from '../support/gateway.js'
 import { eventually } from '../support/eventually.js'
 import { shareLab } from '../support/lab-lifetime.js'
 import { askLimits } from '../support/limited-gateway.js'
 import { type P1Gateway, startP1Gateway, withP1Gateway } from '../support/provider-gateways.js'
+import {
+  askResponse,
+  LIMITED_KEY,
+  OTHER_KEY,
+  RESPONSES_KEYS,
+  RESPONSES_MODEL,
+  RESPONSES_PATH,
+  sendResponse,
+} from '../support/responses-lab.js'
 import { deleteResponse, openai6, OPENAI_CLIENTS } from '../support/sdk-clients.js'
 import { dataDirectory } from '../support/stores.js'
 import { recordWhere } from '../support/usage-lab.js'
-
-const PATH = '/v1/responses'
-const MODEL = 'gpt-5-mini'
-const OTHER_KEY = newKey()
-const LIMITED_KEY = newKey()
-const KEYS = [
-  { id: 'test', key: TEST_KEY },
-  { id: 'other', key: OTHER_KEY },
-  { id: 'limited', key: LIMITED_KEY, limits: { tokensPerMinute: 1000 } },
-]
 
 const USAGE = {
   input_tokens: 7,
@@ -35,7 +33,7 @@ let made = 0
 function response(more: object = {}) {
   const number = String(++made).padStart(8, '0')
   const message = { id: `msg_${number}`, type: 'message', role: 'assistant', status: 'completed', content: [] }
-  const base = { id: `resp_${number}`, object: 'response', created_at: 1, status: 'completed', model: MODEL }
+  const base = { id: `resp_${number}`, object: 'response', created_at: 1, status: 'completed', model: RESPONSES_MODEL }
   return { ...base, output: [{ id: `rs_${number}`, type: 'reasoning', summary: [] }, message], usage: USAGE, ...more }
 }
 
@@ -58,11 +56,11 @@ const delta = event('response.output_text.delta', { sequence_number: 1, delta: '
 const ended = (name: string, value: object): string =>
   event(`response.${name}`, { sequence_number: 2, response: value })
 
-const requestText = (more: object = {}): string => JSON.stringify({ model: MODEL, input: 'Hello', ...more })
-const create = (lab: P1Gateway, more: object = {}, key = TEST_KEY): Promise<RawAnswer> =>
-  sendRaw(lab.gateway.url, { path: PATH, body: requestText(more), headers: { authorization: `Bearer ${key}` } })
-const ask = (lab: P1Gateway, method: string, path: string, key = TEST_KEY): Promise<RawAnswer> =>
-  sendRaw(lab.gateway.url, { method, path: `${PATH}/${path}`, headers: { authorization: `Bearer ${key}` } })
+const requestText = (more: object = {}): string => JSON.stringify({ model: RESPONSES_MODEL, input: 'Hello', ...more })
+const create = ({ gateway }: P1Gateway, more: object = {}, key = TEST_KEY): Promise<RawAnswer> =>
+  sendResponse(gateway, { model: RESPONSES_MODEL, input: 'Hello', ...more }, key)
+const ask = ({ gateway }: P1Gateway, method: string, path: string, key = TEST_KEY): Promise<RawAnswer> =>
+  askResponse(gateway, method, path, key)
 
 /** A response that the upstream keeps for the key. */
 async function kept(lab: P1Gateway, more: object = {}): Promise<ReturnType<typeof response>> {
@@ -75,25 +73,25 @@ async function kept(lab: P1Gateway, more: object = {}): Promise<ReturnType<typeo
 describe('responses', () => {
   let lab: P1Gateway
   const prices = [{ models: ['gpt-*'], promptTokens: 1_000_000, completionTokens: 1_000_000 }]
-  shareLab(async () => (lab = await startP1Gateway({ keys: KEYS, sections: { database: {}, prices } })))
+  shareLab(async () => (lab = await startP1Gateway({ keys: RESPONSES_KEYS, sections: { database: {}, prices } })))
 
   describe('an answer', () => {
     it('comes byte for byte, as the request went, and is recorded with what its upstream says', async () => {
       const text = `{ "id" : "resp_bytes",\n "output":[], "usage":${JSON.stringify(USAGE)}, "n":1.50 }\n`
       lab.simulator.queueFault(answered('application/json', text))
-      const body = `{ "input" : "caf\\u00e9",\t"model":"${MODEL}", "later":1e3 }`
-      const answer = await sendRaw(lab.gateway.url, { path: PATH, body })
+      const body = `{ "input" : "caf\\u00e9",\t"model":"${RESPONSES_MODEL}", "later":1e3 }`
+      const answer = await sendRaw(lab.gateway.url, { path: RESPONSES_PATH, body })
       expect(answer.text).toBe(text)
-      expect(lab.simulator.lastRequest?.path).toBe(PATH)
+      expect(lab.simulator.lastRequest?.path).toBe(RESPONSES_PATH)
       expect(lab.simulator.lastRequest?.body.toString()).toBe(body)
       const id = String(answer.headers['x-request-id'])
       const record = await recordWhere(lab.gateway, ({ request_id }) => request_id === id)
       const units = { prompt_tokens: 7, cached_tokens: 2, completion_tokens: 5, reasoning_tokens: 3 }
-      expect(record).toMatchObject({ route: PATH, model: MODEL, outcome: 'ok', cost: '12', units })
+      expect(record).toMatchObject({ route: RESPONSES_PATH, model: RESPONSES_MODEL, outcome: 'ok', cost: '12', units })
     })
 
     it('has only the name of its model replaced where a channel maps it', async () => {
-      await withP1Gateway({ channel: { modelMap: { [MODEL]: 'other-model' } } }, async (mapped) => {
+      await withP1Gateway({ channel: { modelMap: { [RESPONSES_MODEL]: 'other-model' } } }, async (mapped) => {
         mapped.simulator.queueFault(whole(response()))
         await create(mapped)
         expect(mapped.simulator.lastRequest?.body.toString()).toBe(requestText({ model: 'other-model' }))
@@ -114,10 +112,10 @@ describe('responses', () => {
   describe.each(OPENAI_CLIENTS)('with %s', (_name, makeClient) => {
     it('are whole or streamed, and go on from one another', async () => {
       const client = makeClient(lab.gateway)
-      const first = await client.responses.create({ model: MODEL, input: 'Hello' })
+      const first = await client.responses.create({ model: RESPONSES_MODEL, input: 'Hello' })
       expect(first.output_text).toContain('Hello')
       const next = await client.responses.create({
-        model: MODEL,
+        model: RESPONSES_MODEL,
         input: 'And now?',
         previous_response_id: first.id,
         stream: true,
@@ -131,7 +129,7 @@ describe('responses', () => {
     it('are read, listed and deleted', async () => {
       const client = makeClient(lab.gateway)
       const { responses } = client
-      const { id, output } = await responses.create({ model: MODEL, input: 'Hello' })
+      const { id, output } = await responses.create({ model: RESPONSES_MODEL, input: 'Hello' })
       expect((await responses.retrieve(id)).output).toEqual(output)
       expect((await responses.inputItems.list(id)).data).toHaveLength(1)
       await deleteResponse(client, id)
@@ -142,15 +140,15 @@ describe('responses', () => {
       const { responses } = makeClient(lab.gateway)
       const parameters = { type: 'object', properties: {} }
       const weather = { type: 'function', name: 'get_weather', parameters, strict: false } as const
-      const first = await responses.create({ model: MODEL, input: 'get_weather please', tools: [weather] })
+      const first = await responses.create({ model: RESPONSES_MODEL, input: 'get_weather please', tools: [weather] })
       const call = first.output.find((item) => item.type === 'function_call')
       const output = { type: 'function_call_output', call_id: String(call?.call_id), output: 'sunny' } as const
-      const params = { model: MODEL, input: [output], previous_response_id: first.id, tools: [weather] }
+      const params = { model: RESPONSES_MODEL, input: [output], previous_response_id: first.id, tools: [weather] }
       expect((await responses.create(params)).status).toBe('completed')
     })
 
     it('tell nothing to the stream that breaks in the middle but an error', async () => {
-      const params = { model: MODEL, input: '#cut', stream: true } as const
+      const params = { model: RESPONSES_MODEL, input: '#cut', stream: true } as const
       const stream = await makeClient(lab.gateway, { maxRetries: 0 }).responses.create(params)
       const types: string[] = []
       const read = async (): Promise<void> => {
@@ -214,7 +212,7 @@ describe('responses', () => {
       const id = 'left-in-the-middle'
       const body = requestText({ stream: true, input: '#words=40 Hello' })
       const aborted = lab.simulator.nextAbort()
-      const answer = await openRaw(lab.gateway.url, { path: PATH, body, headers: { 'x-request-id': id } })
+      const answer = await openRaw(lab.gateway.url, { path: RESPONSES_PATH, body, headers: { 'x-request-id': id } })
       let text = ''
       for await (const chunk of answer) {
         text += String(chunk)
@@ -242,11 +240,11 @@ describe('responses', () => {
       const text = '{ "id" : "as the upstream says" }'
       lab.simulator.queueFault(answered('application/json', text))
       expect((await ask(lab, 'GET', `${id}?include[]=reasoning.encrypted_content&secret=1`)).text).toBe(text)
-      expect(lab.simulator.lastRequest?.path).toBe(`${PATH}/${id}`)
+      expect(lab.simulator.lastRequest?.path).toBe(`${RESPONSES_PATH}/${id}`)
       expect([...(lab.simulator.lastRequest?.query ?? [])]).toEqual([['include[]', 'reasoning.encrypted_content']])
       lab.simulator.queueFault(answered('application/json', '{"object":"list","data":[]}'))
       expect((await ask(lab, 'GET', `${id}/input_items?limit=2&order=asc`)).status).toBe(200)
-      expect(lab.simulator.lastRequest?.path).toBe(`${PATH}/${id}/input_items`)
+      expect(lab.simulator.lastRequest?.path).toBe(`${RESPONSES_PATH}/${id}/input_items`)
       expect(lab.simulator.lastRequest?.query.toString()).toBe('limit=2&order=asc')
       lab.simulator.queueFault(answered('application/json', `{"id":"${id}","object":"response","deleted":true}`))
       expect((await ask(lab, 'DELETE', id)).text).toContain('"deleted":true')
@@ -300,7 +298,7 @@ describe('responses', () => {
     })
 
     it('is made once: its request is sent to no upstream again that may have done it', async () => {
-      await withP1Gateway({ keys: KEYS, sections: { database: {} }, withSecond: true }, async (two) => {
+      await withP1Gateway({ keys: RESPONSES_KEYS, sections: { database: {} }, withSecond: true }, async (two) => {
         two.simulator.queueFault('reset')
         const answer = await create(two)
         expect([answer.status, errorOf(answer).code]).toEqual([502, 'upstream_failed'])
@@ -313,7 +311,7 @@ describe('responses', () => {
     })
 
     it('on two channels is not referred to at once', async () => {
-      await withP1Gateway({ keys: KEYS, sections: { database: {} }, withSecond: true }, async (two) => {
+      await withP1Gateway({ keys: RESPONSES_KEYS, sections: { database: {} }, withSecond: true }, async (two) => {
         const onFirst = await kept(two)
         two.simulator.queueFault('503')
         const onSecond = response()
@@ -376,7 +374,7 @@ describe('responses', () => {
 
     it('is known after a restart, and on the channel that has it', async () => {
       const directory = await dataDirectory()
-      const options = { keys: KEYS, sections: { database: {} }, dataDirectory: directory, withSecond: true }
+      const options = { keys: RESPONSES_KEYS, sections: { database: {} }, dataDirectory: directory, withSecond: true }
       let id = ''
       await withP1Gateway(options, async (first) => {
         first.simulator.queueFault('503')
@@ -400,18 +398,18 @@ describe('responses', () => {
     it('are counted by the upstream, and cost nothing', async () => {
       const text = '{"object":"response.input_tokens","input_tokens":11}'
       lab.simulator.queueFault(answered('application/json', text))
-      const answer = await sendRaw(lab.gateway.url, { path: `${PATH}/input_tokens`, body: requestText() })
+      const answer = await sendRaw(lab.gateway.url, { path: `${RESPONSES_PATH}/input_tokens`, body: requestText() })
       expect(answer.text).toBe(text)
       const id = String(answer.headers['x-request-id'])
       expect(await recordWhere(lab.gateway, ({ request_id }) => request_id === id)).toMatchObject({ cost: '0' })
-      expect(lab.simulator.lastRequest?.path).toBe(`${PATH}/input_tokens`)
+      expect(lab.simulator.lastRequest?.path).toBe(`${RESPONSES_PATH}/input_tokens`)
       expect(lab.simulator.lastRequest?.body.toString()).toBe(requestText())
     })
 
     it('are counted with the conversation before it, and for nobody else', async () => {
       const client = openai6(lab.gateway)
-      const { id } = await client.responses.create({ model: MODEL, input: 'Hello' })
-      const params = { model: MODEL, input: 'And now?' }
+      const { id } = await client.responses.create({ model: RESPONSES_MODEL, input: 'Hello' })
+      const params = { model: RESPONSES_MODEL, input: 'And now?' }
       const alone = await client.responses.inputTokens.count(params)
       const behind = await client.responses.inputTokens.count({ ...params, previous_response_id: id })
       expect(behind.input_tokens).toBeGreaterThan(alone.input_tokens)
@@ -422,7 +420,7 @@ describe('responses', () => {
   })
 
   describe('of a key with a limit of tokens', () => {
-    const path = PATH
+    const path = RESPONSES_PATH
     const headers = { authorization: `Bearer ${LIMITED_KEY}` }
     const left = async (): Promise<number> =>
       (await askLimits(lab.gateway.url, LIMITED_KEY)).limits['tokensPerMinute']?.remaining ?? NaN
@@ -452,7 +450,11 @@ describe('responses', () => {
 
     it('cost it nothing where they are counted only', async () => {
       const before = await left()
-      const answer = await sendRaw(lab.gateway.url, { path: `${PATH}/input_tokens`, headers, body: requestText() })
+      const answer = await sendRaw(lab.gateway.url, {
+        path: `${RESPONSES_PATH}/input_tokens`,
+        headers,
+        body: requestText(),
+      })
       expect([answer.status, await left()]).toEqual([200, before])
     })
   })
@@ -475,7 +477,7 @@ describe('responses', () => {
         'previous_response_id',
       ],
     ])('%s', async (_what, body, code, param) => {
-      await expectRefused(lab, { path: PATH, body }, { status: 400, code, param })
+      await expectRefused(lab, { path: RESPONSES_PATH, body }, { status: 400, code, param })
     })
   })
 
@@ -500,7 +502,7 @@ describe('responses', () => {
 
   it('end their upstream call where the caller leaves', async () => {
     lab.simulator.queueFault('hang')
-    const start = () => startCall(lab.gateway, { path: PATH, body: requestText({ stream: true }) })
+    const start = () => startCall(lab.gateway, { path: RESPONSES_PATH, body: requestText({ stream: true }) })
     expect(await timeAbort(lab.simulator, start)).toBeLessThan(5000)
   })
 })
