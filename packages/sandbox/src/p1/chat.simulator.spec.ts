@@ -217,6 +217,17 @@ describe('what chat refuses', () => {
       null,
       /^Invalid schema for response_format 'answer': .*'additionalProperties' is required/,
     ],
+    [
+      'a mark for the cache of an unknown mode',
+      {
+        messages: [
+          { role: 'user', content: [{ type: 'text', text: 'Hi', prompt_cache_breakpoint: { mode: 'auto' } }] },
+        ],
+      },
+      'messages[0].content[0].prompt_cache_breakpoint.mode',
+      'invalid_value',
+      /^Invalid value: 'auto'/,
+    ],
     ['stream options without stream', { stream_options: {} }, 'stream_options', null, /only allowed when 'stream'/],
   ]
 
@@ -543,7 +554,7 @@ describe('a model that thinks', () => {
     expect(whole.usage).toMatchObject(details(10))
     const frames = await framesOf(request)
     const deltas = frames.map((frame) => (frame['choices'] as { delta: Record<string, unknown> }[])[0]?.delta ?? {})
-    const shown = deltas.map((delta) => delta['reasoning_content'] ?? '')
+    const shown = deltas.map(({ reasoning_content: text }) => (typeof text === 'string' ? text : ''))
     expect(shown.join('')).toBe(thought)
     expect(deltas[0]).toHaveProperty('role')
   })
