@@ -544,6 +544,24 @@ describe('a model that thinks', () => {
   })
 
   it.each([
+    ['gpt-5.4', undefined, 200],
+    ['gpt-5.4', 'none', 200],
+    ['gpt-5.4-mini', 'low', 400],
+    ['gpt-5.5', undefined, 400],
+    ['gpt-5.6-luna', 'none', 200],
+    ['gpt-5.2', 'high', 200],
+  ])(
+    'is given functions only where it is kept from thinking, from GPT-5.4 on: %s with %s',
+    async (model, effort, status) => {
+      const response = await post({ ...ask, model, tools: [weather], reasoning_effort: effort })
+      expect(response.status).toBe(status)
+      const text = await response.text()
+      if (status === 400)
+        expect(text).toContain(`Function tools with reasoning_effort are not supported for ${model} in`)
+    },
+  )
+
+  it.each([
     ['words', {}],
     ['calls', { tools: [weather] }],
   ])('shows what it thinks before %s, whole and streamed, where servers of open models do', async (_name, fields) => {
