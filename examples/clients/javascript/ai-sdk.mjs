@@ -58,7 +58,7 @@ assert.match(next.text, /And now\?/)
 assert.ok(next.reasoningText && next.usage.outputTokenDetails.reasoningTokens > 0)
 console.log('ok responses')
 
-// A gateway that translates has all models there.
+// A gateway that translates has Claude there, too.
 if (process.env.TRANSLATE === 'on') {
   const model = openai('claude-sonnet-4-6')
   // The library knows by their names which models think.

@@ -64,7 +64,7 @@ async function useResponses(model) {
 await useResponses('gpt-5-mini')
 console.log('ok responses')
 
-// A gateway that translates has all models there.
+// A gateway that translates has Claude there, too.
 if (process.env.TRANSLATE === 'on') {
   await useResponses('claude-sonnet-4-6')
   console.log('ok translated')

@@ -50,7 +50,7 @@ await next.completed
 assert.match(next.finalOutput, /Hello!/)
 console.log('ok responses')
 
-// A gateway that translates has all models there.
+// A gateway that translates has Claude there, too.
 if (process.env.TRANSLATE === 'on') {
   const claude = guide.clone({ model: 'claude-sonnet-4-6' })
   const called = await runner.run(claude, 'Weather?')

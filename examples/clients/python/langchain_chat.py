@@ -45,7 +45,7 @@ messages = create_agent(responses, tools=[weather]).invoke({"messages": [("user"
 assert [message.type for message in messages] == ["human", "ai", "tool", "ai"], messages
 print("ok responses")
 
-# A gateway that translates has all models at /v1/responses, which `reasoning` alone chooses.
+# A gateway that translates has Claude at /v1/responses, too, which `reasoning` alone chooses.
 if os.environ.get("TRANSLATE") == "on":
     translated = ChatOpenAI(model="claude-sonnet-4-6", base_url=f"{url}/v1", api_key=key, reasoning=thinking)
     reply = translated.invoke("Hello!")

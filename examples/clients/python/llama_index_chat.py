@@ -54,7 +54,7 @@ thinking = {"effort": "low"}
 use(OpenAIResponses(model="gpt-5-mini", api_base=f"{url}/v1", api_key=key, reasoning_options=thinking))
 print("ok responses")
 
-# A gateway that translates has all models there. This class must be told how much a model takes whose name it does not know.
+# A gateway that translates has Claude there, too. This class must be told how much a model takes whose name it does not know.
 if os.environ.get("TRANSLATE") == "on":
     use(OpenAIResponses(model="claude-sonnet-4-6", api_base=f"{url}/v1", api_key=key, context_window=200_000))
     print("ok translated")

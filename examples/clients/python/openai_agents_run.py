@@ -67,7 +67,7 @@ async def others() -> None:
     assert [event async for event in streamed.stream_events()] and "Hello!" in streamed.final_output
     print("ok responses")
 
-    # A gateway that translates has all models there.
+    # A gateway that translates has Claude there, too.
     if os.environ.get("TRANSLATE") == "on":
         claude = guide.clone(model="claude-sonnet-4-6")
         first = await Runner.run(claude, "Weather in Paris?", run_config=config)

@@ -60,7 +60,7 @@ def use(model: OpenAIResponsesModel) -> None:
 use(responses)
 print("ok responses")
 
-# A gateway that translates has all models there.
+# A gateway that translates has Claude there, too.
 if os.environ.get("TRANSLATE") == "on":
     use(OpenAIResponsesModel("claude-sonnet-4-6", provider=provider))
     print("ok translated")
