@@ -164,10 +164,10 @@ async function freePort() {
   return port
 }
 
-/** A gateway without a configuration, in an empty folder, on a free port. */
+/** A gateway without a configuration, in an empty folder, on a free port; it translates, so that every model is at each endpoint. */
 async function startSandbox(folder) {
   const { PATH } = process.env
-  const env = { PATH, HOST: '127.0.0.1', PORT: '0', METRICS_PORT: '0' }
+  const env = { PATH, HOST: '127.0.0.1', PORT: '0', METRICS_PORT: '0', TRANSLATE: 'on' }
   const child = spawn(process.execPath, [MAIN], { cwd: folder, env, stdio: ['ignore', 'pipe', 'inherit'] })
   const end = () => child.kill('SIGTERM')
   endings.add(end)
@@ -191,7 +191,7 @@ async function run({ language, example }, sandboxUrl, cache) {
     const { PATH, HOME, TMPDIR = tmpdir() } = process.env
     const env = {
       // No variables of the caller's: base URLs, keys and proxies of its own would lead elsewhere.
-      ...{ PATH, HOME, TMPDIR, GATEWAY_URL: url, GATEWAY_KEY: 'sandbox-demo-key' },
+      ...{ PATH, HOME, TMPDIR, GATEWAY_URL: url, GATEWAY_KEY: 'sandbox-demo-key', TRANSLATE: 'on' },
       CALLBACK_PORT: String(await freePort()),
       // litellm would ask the internet for prices at each start.
       LITELLM_LOCAL_MODEL_COST_MAP: 'True',

@@ -186,6 +186,11 @@ const modelFacts = settings({
     .meta({ type: 'list of efforts' })
     .exactOptional()
     .describe('Which efforts it takes: another one becomes the nearest. Absent = all that its dialect has'),
+  thinkingWithTools: boolean
+    .exactOptional()
+    .describe(
+      'Whether a chat upstream lets it think where there are tools; false = it is asked not to then. Default true',
+    ),
   thinkingOff: oneOf(['disabled', 'between_tools', 'never'])
     .exactOptional()
     .describe('How a messages upstream is asked not to think; `never` = it cannot be. Default `disabled`'),

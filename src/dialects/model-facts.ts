@@ -9,6 +9,7 @@ export type ModelFacts = Required<Omit<ModelFactsSection, Unset>> & Pick<ModelFa
 /** Defaults of a model without facts. */
 const UNKNOWN: ModelFacts = {
   thinking: 'none',
+  thinkingWithTools: true,
   thinkingOff: 'disabled',
   forcedToolChoice: true,
   sampling: true,

@@ -88,6 +88,27 @@ describe('Every chat model of the catalogue', () => {
     expect(lab.p1.requests.length - asked).toBe(READS_TEXT_ALONE.test(model) ? 0 : 1)
   })
 
+  const tool = { name: 'look', input_schema: { type: 'object' } }
+  const fn = { type: 'function', name: 'look', parameters: { type: 'object', properties: {} }, strict: false }
+
+  it.each(CHAT_IDS)('takes tools with and without thinking: %s', async (model) => {
+    const forms = [{}, { thinking: { type: 'adaptive' } }, { output_config: { effort: 'high' } }]
+    const named = forms.map((form) => JSON.stringify(form))
+    expect(
+      await refused(
+        forms.map((form) => message(model, { ...form, tools: [tool] })),
+        named,
+      ),
+    ).toEqual([])
+    const reasoning = [null, { effort: 'high' }]
+    expect(
+      await refused(
+        reasoning.map((asked) => response(model, { reasoning: asked, tools: [fn] })),
+        ['no effort', 'high'],
+      ),
+    ).toEqual([])
+  })
+
   it.each(CHAT_IDS)('takes every effort of clients of responses: %s', async (model) => {
     const named = ['none', 'minimal', ...efforts]
     expect(

@@ -1009,6 +1009,10 @@ describe('docs/operations.md, Logs', () => {
     Record<string, { readonly in: RegExp; readonly text: (node: ts.Node) => string[] | undefined }>
   > = {
     'warn of failure in storage/retention.ts': { in: /\.pg\.ts$|^tasks\/poller\.ts$/, text: given('failure') },
+    'warn of this.work.outage in tasks/due-work-loop.ts': {
+      in: /^tasks\/callback-sender\.ts$|^responses\/background-watcher\.ts$/,
+      text: given('outage'),
+    },
     'info of note in main.ts': { in: /^app\/cluster-primary\.ts$/, text: returned },
     'error of message in storage/reconnecting-database.ts': {
       in: /^storage\/reconnecting-database\.ts$/,

@@ -15,7 +15,7 @@ const gateway = createOpenAICompatible({
   supportsStructuredOutputs: true,
 })
 
-// openai(…) alone calls /v1/responses, which the model's upstream must have.
+// openai(…) alone calls /v1/responses, where the gateway must serve the model.
 const responses = openai('gpt-5-mini')
 const models = [openai.chat('gpt-4o-mini'), anthropic('claude-sonnet-4-6'), gateway('gpt-4o-mini'), responses]
 for (const model of models) console.log((await generateText({ model, prompt: 'Hello!' })).text)
@@ -57,6 +57,22 @@ const next = await generateText({ model: responses, prompt: 'And now?', provider
 assert.match(next.text, /And now\?/)
 assert.ok(next.reasoningText && next.usage.outputTokenDetails.reasoningTokens > 0)
 console.log('ok responses')
+
+// A gateway that translates has Claude there, too.
+if (process.env.TRANSLATE === 'on') {
+  const model = openai('claude-sonnet-4-6')
+  // The library knows by their names which models think.
+  const providerOptions = { openai: { forceReasoning: true, reasoningEffort: 'low', reasoningSummary: 'auto' } }
+  let calls = 0
+  const weather = tool({ description: 'Weather', inputSchema, execute: () => `${(calls += 1)} degrees` })
+  const asked = { model, prompt: 'Weather?', tools: { weather }, stopWhen: isStepCount(3), providerOptions }
+  const { text, reasoningText } = await generateText(asked)
+  assert.ok(text && reasoningText && calls === 1)
+  let said = ''
+  for await (const piece of streamText({ model, prompt: 'Hello!' }).textStream) said += piece
+  assert.match(said, /Hello!/)
+  console.log('ok translated')
+}
 
 const texts = { model: openai.embedding('text-embedding-3-small'), values: ['Hello!', 'Goodbye!'] }
 assert.equal((await embedMany(texts)).embeddings[1].length, 1536)

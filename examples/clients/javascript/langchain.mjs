@@ -44,18 +44,28 @@ for (const model of [gpt, claude]) {
 }
 console.log('ok structured')
 
-const responses = new ChatOpenAI({
-  model: 'gpt-5-mini',
-  apiKey: key,
-  configuration: { baseURL: `${url}/v1` },
-  useResponsesApi: true,
-  reasoning: { effort: 'low', summary: 'auto' },
-})
-const bound = responses.bindTools([weather])
-const asked = await bound.invoke('Weather in Paris?')
-const turns = [{ role: 'user', content: 'Weather in Paris?' }, asked, await weather.invoke(asked.tool_calls[0])]
-assert.ok((await bound.invoke(turns)).text)
-let said = ''
-for await (const chunk of await responses.stream('Hello!')) said += chunk.text
-assert.match(said, /Hello!/)
+async function useResponses(model) {
+  const responses = new ChatOpenAI({
+    model,
+    apiKey: key,
+    configuration: { baseURL: `${url}/v1` },
+    useResponsesApi: true,
+    reasoning: { effort: 'low', summary: 'auto' },
+  })
+  const bound = responses.bindTools([weather])
+  const asked = await bound.invoke('Weather in Paris?')
+  const turns = [{ role: 'user', content: 'Weather in Paris?' }, asked, await weather.invoke(asked.tool_calls[0])]
+  assert.ok((await bound.invoke(turns)).text)
+  let said = ''
+  for await (const chunk of await responses.stream('Hello!')) said += chunk.text
+  assert.match(said, /Hello!/)
+}
+
+await useResponses('gpt-5-mini')
 console.log('ok responses')
+
+// A gateway that translates has Claude there, too.
+if (process.env.TRANSLATE === 'on') {
+  await useResponses('claude-sonnet-4-6')
+  console.log('ok translated')
+}

@@ -5,7 +5,7 @@ import OpenAI from 'openai'
 const url = process.env.GATEWAY_URL ?? 'http://127.0.0.1:8080'
 const key = process.env.GATEWAY_KEY ?? 'sandbox-demo-key'
 setTracingDisabled(true) // traces would go to the vendor
-// For models without /v1/responses, which agents use by default.
+// For models that the gateway does not serve at /v1/responses, which agents use by default.
 const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: key })
 const model = new OpenAIChatCompletionsModel(client, 'gpt-4o-mini')
 
@@ -49,3 +49,16 @@ const next = await runner.run(guide.clone({ tools: [] }), 'Hello!', { stream: tr
 await next.completed
 assert.match(next.finalOutput, /Hello!/)
 console.log('ok responses')
+
+// A gateway that translates has Claude there, too.
+if (process.env.TRANSLATE === 'on') {
+  const claude = guide.clone({ model: 'claude-sonnet-4-6' })
+  const called = await runner.run(claude, 'Weather?')
+  assert.ok(called.finalOutput)
+  assert.equal(calls, 3)
+  const options = { stream: true, previousResponseId: called.lastResponseId }
+  const went = await runner.run(claude.clone({ tools: [] }), 'Hello!', options)
+  await went.completed
+  assert.match(went.finalOutput, /Hello!/)
+  console.log('ok translated')
+}

@@ -45,6 +45,16 @@ messages = create_agent(responses, tools=[weather]).invoke({"messages": [("user"
 assert [message.type for message in messages] == ["human", "ai", "tool", "ai"], messages
 print("ok responses")
 
+# A gateway that translates has Claude at /v1/responses, too, which `reasoning` alone chooses.
+if os.environ.get("TRANSLATE") == "on":
+    translated = ChatOpenAI(model="claude-sonnet-4-6", base_url=f"{url}/v1", api_key=key, reasoning=thinking)
+    reply = translated.invoke("Hello!")
+    assert "Hello!" in reply.text and any(block["type"] == "reasoning" for block in reply.content), reply
+    assert "Hello!" in "".join(chunk.text for chunk in translated.stream("Hello!"))
+    messages = create_agent(translated, tools=[weather]).invoke({"messages": [("user", "Weather?")]})["messages"]
+    assert [message.type for message in messages] == ["human", "ai", "tool", "ai"], messages
+    print("ok translated")
+
 # Counts tokens by itself, and sends them in place of the text, unless check_embedding_ctx_length is False.
 embeddings = OpenAIEmbeddings(
     model="text-embedding-3-small", base_url=f"{url}/v1", api_key=key, check_embedding_ctx_length=False

@@ -10,7 +10,7 @@ set_tracing_disabled(True)  # traces would go to the vendor
 
 
 async def main() -> None:
-    # For models without /v1/responses, which agents use by default.
+    # For models that the gateway does not serve at /v1/responses, which agents use by default.
     model = OpenAIChatCompletionsModel("gpt-4o-mini", AsyncOpenAI(base_url=f"{url}/v1", api_key=key))
     result = await Runner.run(Agent(name="Assistant", model=model), "Hello!")
     print(result.final_output)
@@ -66,6 +66,19 @@ async def others() -> None:
     )
     assert [event async for event in streamed.stream_events()] and "Hello!" in streamed.final_output
     print("ok responses")
+
+    # A gateway that translates has Claude there, too.
+    if os.environ.get("TRANSLATE") == "on":
+        claude = guide.clone(model="claude-sonnet-4-6")
+        first = await Runner.run(claude, "Weather in Paris?", run_config=config)
+        assert first.final_output and len(cities) == 3
+        streamed = Runner.run_streamed(
+            claude.clone(tools=[]), "Hello!", run_config=config, previous_response_id=first.last_response_id
+        )
+        assert [event async for event in streamed.stream_events()] and "Hello!" in streamed.final_output
+        described = await Runner.run(claude.clone(tools=[], output_type=City), "Describe Paris.", run_config=config)
+        assert isinstance(described.final_output, City)
+        print("ok translated")
 
 
 asyncio.run(others())

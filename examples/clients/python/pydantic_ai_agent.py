@@ -11,7 +11,7 @@ url = os.environ.get("GATEWAY_URL", "http://127.0.0.1:8080")
 key = os.environ.get("GATEWAY_KEY", "sandbox-demo-key")
 provider = OpenAIProvider(base_url=f"{url}/v1", api_key=key)
 gpt = OpenAIChatModel("gpt-4o-mini", provider=provider)
-responses = OpenAIResponsesModel("gpt-5-mini", provider=provider)  # where the model's upstream has /v1/responses
+responses = OpenAIResponsesModel("gpt-5-mini", provider=provider)  # where the gateway serves the model at /v1/responses
 claude = AnthropicModel("claude-sonnet-4-6", provider=AnthropicProvider(base_url=url, api_key=key))  # without /v1
 
 print(Agent(gpt).run_sync("Hello!").output)
@@ -44,12 +44,23 @@ for model in (gpt, claude):
     assert isinstance(Agent(model, output_type=City).run_sync("Describe Paris.").output, City)
 print("ok structured")
 
-agent = Agent(responses)
-called = []
-agent.tool_plain(lambda city: called.append(city) or "21 degrees", name="weather")
-answered = agent.run_sync("Weather in Paris?")
-assert answered.output and len(called) == 1
-continued = Agent(responses).run_stream_sync("Hello!", message_history=answered.all_messages())
-assert "Hello!" in "".join(continued.stream_text(delta=True))
-assert isinstance(Agent(responses, output_type=City).run_sync("Describe Paris.").output, City)
+
+
+def use(model: OpenAIResponsesModel) -> None:
+    agent = Agent(model)
+    called = []
+    agent.tool_plain(lambda city: called.append(city) or "21 degrees", name="weather")
+    answered = agent.run_sync("Weather in Paris?")
+    assert answered.output and len(called) == 1
+    continued = Agent(model).run_stream_sync("Hello!", message_history=answered.all_messages())
+    assert "Hello!" in "".join(continued.stream_text(delta=True))
+    assert isinstance(Agent(model, output_type=City).run_sync("Describe Paris.").output, City)
+
+
+use(responses)
 print("ok responses")
+
+# A gateway that translates has Claude there, too.
+if os.environ.get("TRANSLATE") == "on":
+    use(OpenAIResponsesModel("claude-sonnet-4-6", provider=provider))
+    print("ok translated")

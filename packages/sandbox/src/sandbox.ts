@@ -114,7 +114,7 @@ function channelsTo({ p1, p2, p3, p4, m1, vidgen, imggen }: Servers): readonly o
 }
 
 /** A model of an operator's own server: it speaks chat alone, so that everything else is translated to it. */
-const OPEN_MODEL_ROW = {
+export const OPEN_MODEL_ROW = {
   id: OPEN_MODEL,
   class: 'chat',
   providers: ['p1'],

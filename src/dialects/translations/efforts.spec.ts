@@ -17,11 +17,11 @@ const fromMessages = (fields: object, facts: Facts, isStrict = false) =>
     { facts: { thinking: 'adaptive', ...facts }, isStrict },
   )
 
-const fromResponses = (effort: string, facts: Facts, isStrict = false) =>
+const fromResponses = (effort: string | undefined, facts: Facts, isStrict = false, fields: object = {}) =>
   new TranslationRun(
     { client: 'responses', upstream: 'chat' },
     responsesOverChat,
-    { input: 'Hello', reasoning: { effort } },
+    { input: 'Hello', reasoning: { effort }, ...fields },
     { facts: { thinking: 'adaptive', ...facts }, isStrict },
   )
 
@@ -73,6 +73,49 @@ describe('An effort that the model of a chat upstream does not take', () => {
   it.each(['none', 'max', 'unheard'])('is left to the upstream where nothing is known of the model: %s', (asked) => {
     expect(fromMessages({ output_config: { effort: asked } }, {}, true).sent['reasoning_effort']).toBe(asked)
     expect(fromResponses(asked, {}, true).sent['reasoning_effort']).toBe(asked)
+  })
+})
+
+describe('A model that chat lets think only without tools', () => {
+  const facts: Facts = { thinkingWithTools: false, efforts: ['none', 'low', 'high'] }
+  const tools = [{ name: 'look', input_schema: { type: 'object' } }]
+  const functions = { tools: [{ type: 'function', name: 'look', parameters: { type: 'object' }, strict: false }] }
+
+  it.each<[object, string]>([
+    [{ thinking: { type: 'adaptive' } }, 'thinking'],
+    [budget(8192), 'thinking.budget_tokens'],
+    [{ output_config: { effort: 'high' } }, 'output_config.effort'],
+  ])('is asked not to where a messages client has tools, shown as approximated: %j', (fields, path) => {
+    const { sent, verdicts } = fromMessages({ ...fields, tools }, facts)
+    expect([sent['reasoning_effort'], verdicts.approximated]).toEqual(['none', path])
+  })
+
+  it.each([{}, { thinking: { type: 'disabled' } }])(
+    'is as quiet as a messages client expects it to be: %j',
+    (fields) => {
+      expect(fromMessages({ ...fields, tools }, facts, true).sent['reasoning_effort']).toBe('none')
+    },
+  )
+
+  it.each([
+    ['high', 'reasoning.effort'],
+    [undefined, 'reasoning'],
+  ])('is asked not to where a client of responses has tools, shown as approximated: %s', (effort, path) => {
+    const { sent, verdicts } = fromResponses(effort, facts, false, functions)
+    expect([sent['reasoning_effort'], verdicts.approximated]).toEqual(['none', path])
+  })
+
+  it('thinks as it is asked to where there are no tools', () => {
+    expect(fromMessages({ output_config: { effort: 'high' }, tools: [] }, facts).sent['reasoning_effort']).toBe('high')
+    expect(fromMessages({}, facts).sent).not.toHaveProperty('reasoning_effort')
+    expect(fromResponses('high', facts).sent['reasoning_effort']).toBe('high')
+    expect(fromResponses(undefined, facts).sent).not.toHaveProperty('reasoning_effort')
+  })
+
+  it('is left to its upstream where it cannot be kept from it, or where nothing is known of it', () => {
+    const always: Facts = { ...facts, efforts: ['low', 'high'] }
+    expect(fromMessages({ output_config: { effort: 'high' }, tools }, always).sent['reasoning_effort']).toBe('high')
+    expect(fromMessages({ tools }, {}).sent).not.toHaveProperty('reasoning_effort')
   })
 })
 

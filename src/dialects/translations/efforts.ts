@@ -18,6 +18,14 @@ function nearestEffort(asked: string, taken: readonly string[]): string {
   return (thinking.length > 0 ? thinking : ranked).toSorted((a, b) => distance(a) - distance(b))[0] ?? asked
 }
 
+/** Whether tools keep a chat model from thinking. Where it cannot be asked not to, its upstream refuses, and says what else to do. */
+export const isKeptFromThinking = ({ thinking, thinkingWithTools, efforts }: ModelFacts, hasTools: boolean): boolean =>
+  hasTools && thinking === 'adaptive' && !thinkingWithTools && (efforts?.includes('none') ?? true)
+
+/** The efforts that a chat model takes; absent = all. */
+export const effortsOf = (facts: ModelFacts, hasTools: boolean): ModelFacts['efforts'] =>
+  isKeptFromThinking(facts, hasTools) ? ['none'] : facts.efforts
+
 /** The effort as the model takes it, approximated where that is another one. */
 export function effortTaken(
   asked: string,

@@ -14,10 +14,12 @@ const O_SERIES: ModelFactsSection = {
 const FIFTH: ModelFactsSection = { ...O_SERIES, efforts: ['minimal', 'low', 'medium', 'high'] }
 const FIFTH_1: ModelFactsSection = { ...O_SERIES, efforts: ['none', 'low', 'medium', 'high'] }
 const FIFTH_2: ModelFactsSection = { ...O_SERIES, efforts: ['none', 'low', 'medium', 'high', 'xhigh'] }
+/** From here on, chat takes tools from models alone that do not think. */
+const FIFTH_4: ModelFactsSection = { ...FIFTH_2, thinkingWithTools: false }
 /** Their effort `max` is one of the Responses API. */
-const FIFTH_6: ModelFactsSection = { ...FIFTH_2, promptCacheBreakpoints: true }
-/** Astra cannot be kept from thinking; of the others nothing is known. */
-const SIXTH: ModelFactsSection = { ...FIFTH_6, efforts: ['low', 'medium', 'high', 'xhigh'] }
+const FIFTH_6: ModelFactsSection = { ...FIFTH_4, promptCacheBreakpoints: true }
+/** It cannot be kept from thinking. */
+const ASTRA: ModelFactsSection = { ...FIFTH_6, efforts: ['low', 'medium', 'high', 'xhigh'] }
 
 const FACTS: Readonly<Record<string, ModelFactsSection>> = {
   'gpt-3.5-turbo': TEXT_ONLY,
@@ -48,26 +50,26 @@ const FACTS: Readonly<Record<string, ModelFactsSection>> = {
   'gpt-5.1': FIFTH_1,
   'gpt-5.1-mini': FIFTH_1,
   'gpt-5.2': FIFTH_2,
-  'gpt-5.4': FIFTH_2,
-  'gpt-5.4-mini': FIFTH_2,
-  'gpt-5.4-nano': FIFTH_2,
-  'gpt-5.5': FIFTH_2,
+  'gpt-5.4': FIFTH_4,
+  'gpt-5.4-mini': FIFTH_4,
+  'gpt-5.4-nano': FIFTH_4,
+  'gpt-5.5': FIFTH_4,
   'gpt-5.6': FIFTH_6,
   'gpt-5.6-sol': FIFTH_6,
   'gpt-5.6-terra': FIFTH_6,
   'gpt-5.6-luna': FIFTH_6,
-  'gpt-6-astra': SIXTH,
-  'gpt-6-sol': SIXTH,
-  'gpt-6-luna': SIXTH,
-  'gpt-6.1-sol': SIXTH,
-  'gpt-6.1-terra': SIXTH,
-  'gpt-6.2-astra': SIXTH,
-  'gpt-6.2-sol': SIXTH,
+  'gpt-6-astra': ASTRA,
+  'gpt-6-sol': FIFTH_6,
+  'gpt-6-luna': FIFTH_6,
+  'gpt-6.1-sol': FIFTH_6,
+  'gpt-6.1-terra': FIFTH_6,
+  'gpt-6.2-astra': ASTRA,
+  'gpt-6.2-sol': FIFTH_6,
 }
 
 /**
- * What translations to chat models depend on, as the vendor's pages of models say; dated ids are those of their models. Efforts are
- * those of chat; where nothing is known, those that no model of its generation refuses.
+ * What translations to chat models depend on, as the vendor's pages of models and its refusals say; dated ids are those of their
+ * models. Efforts are those of chat. The newest models, of which less is known, are taken for their elder of the same name.
  */
 export const P1_MODEL_FACTS: Readonly<Record<string, ModelFactsSection>> = Object.fromEntries(
   Object.keys(P1_MODELS.chat ?? {}).map((id) => [id, FACTS[id.replace(/-20\d\d-\d\d-\d\d$/, '')] ?? PLAIN]),

@@ -56,7 +56,12 @@ function required(...names: readonly string[]): BlockRule {
 
 function text(block: JsonObject, path: string): void {
   required('text')(block, path)
-  if (block['text'] === '') reject('messages: text content blocks must be non-empty')
+  judgeWords(textOf(block['text']))
+}
+
+function judgeWords(words: string): void {
+  if (words === '') reject('messages: text content blocks must be non-empty')
+  if (words.trim() === '') reject('messages: text content blocks must contain non-whitespace text')
 }
 
 function image(block: JsonObject, path: string): void {
@@ -84,16 +89,45 @@ function document(block: JsonObject, path: string): void {
 function toolUse(block: JsonObject, path: string): void {
   required('id', 'name')(block, path)
   if (!isObject(block['input'])) reject(`${path}.tool_use.input: Input should be a valid dictionary`)
+  if (textOf(block['name']).length > 200) reject(`${path}.tool_use.name: String should have at most 200 characters`)
   if (!/^[a-zA-Z0-9_-]+$/.test(textOf(block['id']))) {
     reject(`${path}.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'`)
   }
 }
 
+/** What a result may hold, each with the rules that it has elsewhere; newer types are not validated. */
+const RESULT_RULES: Readonly<Record<string, BlockRule | undefined>> = {
+  text: required('text'),
+  image,
+  document,
+  search_result: undefined,
+  tool_reference: required('tool_name'),
+  browser_state: undefined,
+}
+
 function toolResult(block: JsonObject, path: string): void {
   required('tool_use_id')(block, path)
-  const content = block['content']
-  if (content === undefined || typeof content === 'string' || Array.isArray(content)) return
-  reject(`${path}.tool_result.content: Input should be a valid list`)
+  const { content } = block
+  if (content === undefined || typeof content === 'string') return
+  const place = `${path}.tool_result.content`
+  if (!Array.isArray(content)) reject(`${place}: Input should be a valid list`)
+  listOf(content).forEach((part, index) => {
+    judgeResultPart(part, `${place}.${index}`)
+  })
+  if (block['is_error'] !== true || objectsOf(content).every((part) => part['type'] === 'text')) return
+  reject(`${path}.tool_result: all content must be type "text" if "is_error" is true`)
+}
+
+function judgeResultPart(part: unknown, path: string): void {
+  if (!isObject(part)) reject(`${path}: Input should be a valid dictionary`)
+  const type = textOf(part['type'])
+  if (type === '') reject(`${path}.type: Field required`)
+  if (!Object.hasOwn(RESULT_RULES, type)) {
+    const expected = Object.keys(RESULT_RULES).map((name) => `'${name}'`)
+    const tags = `does not match any of the expected tags: ${expected.join(', ')}`
+    reject(`${path}: Input tag '${type}' found using 'type' ${tags}`)
+  }
+  RESULT_RULES[type]?.(part, path)
 }
 
 const MAX_MESSAGES = 100_000
@@ -134,7 +168,10 @@ function judgeMessage(message: JsonObject, index: number, { version, betas }: M1
     reject(`messages: Unexpected role ${JSON.stringify(role)}. Allowed roles are "user" or "assistant".`)
   }
   if (content === '') reject(`messages.${index}: all messages must have non-empty content`)
-  if (typeof content === 'string') return
+  if (typeof content === 'string') {
+    judgeWords(content)
+    return
+  }
   if (!Array.isArray(content)) reject(`${path}.content: Input should be a valid list`)
   listOf(content).forEach((block, position) => {
     judgeBlock(block, `${path}.content.${position}`, role, version)

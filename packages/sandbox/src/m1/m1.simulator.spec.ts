@@ -16,6 +16,10 @@ describe('what messages refuses', () => {
   const use = { role: 'assistant', content: [{ type: 'tool_use', id: 'toolu_1', name: 'get_weather', input: {} }] }
   const result = { type: 'tool_result', tool_use_id: 'toolu_1', content: 'x' }
   const user = helloMessage.messages[0]
+  const holding = (...content: object[]): object => ({
+    messages: [user, use, { role: 'user', content: [{ ...result, content }] }],
+  })
+  const gif = { type: 'image', source: { type: 'base64', media_type: 'image/gif', data: 'R0lGODlh' } }
   const newVersion = { 'anthropic-version': '2026-10-21' }
   const cases: readonly [string, object, string, Record<string, string>?][] = [
     ['no max_tokens', { max_tokens: undefined }, 'max_tokens: Field required'],
@@ -121,6 +125,41 @@ describe('what messages refuses', () => {
       'empty text',
       { messages: [{ role: 'user', content: [{ type: 'text', text: '' }] }] },
       'text content blocks must be non-empty',
+    ],
+    [
+      'text of white space',
+      { messages: [{ role: 'user', content: [{ type: 'text', text: ' \n' }] }] },
+      'text content blocks must contain non-whitespace text',
+    ],
+    [
+      'a message of white space',
+      { messages: [{ role: 'user', content: ' ' }] },
+      'text content blocks must contain non-whitespace text',
+    ],
+    [
+      'a part of chat in a result',
+      holding({ type: 'image_url', image_url: { url: 'https://a.example/b.png' } }),
+      "messages.2.content.0.tool_result.content.0: Input tag 'image_url' found using 'type' does not match",
+    ],
+    [
+      'a picture of no media type in a result',
+      holding({ type: 'text', text: 'a picture' }, { type: 'image', source: { type: 'base64', data: 'R0lGODlh' } }),
+      'messages.2.content.0.tool_result.content.1.image.source.base64.media_type: Input should be',
+    ],
+    [
+      'a part that is no object in a result',
+      holding(['x']),
+      'tool_result.content.0: Input should be a valid dictionary',
+    ],
+    [
+      'a picture in the result of a failure',
+      { messages: [user, use, { role: 'user', content: [{ ...result, is_error: true, content: [gif] }] }] },
+      'all content must be type "text" if "is_error" is true',
+    ],
+    [
+      'a long name of a call',
+      { messages: [user, { ...use, content: [{ ...use.content[0], name: 'n'.repeat(201) }] }] },
+      'tool_use.name: String should have at most 200 characters',
     ],
     ['system role on a classic model', { messages: [{ role: 'system', content: 'x' }] }, 'Unexpected role "system"'],
     [
@@ -287,6 +326,31 @@ describe('what messages accepts', () => {
     ['adaptive thinking', { thinking: { type: 'adaptive', display: null } }],
     ['thinking between tools only', { model: 'claude-sonnet-5-5', thinking: { type: 'between_tools' } }],
     ['a speed of a model that needs no beta for it', { model: 'claude-opus-5', speed: 'fast' }],
+    [
+      'pictures, documents and references in a result, and white space beside them',
+      {
+        messages: [
+          { role: 'user', content: 'Hi' },
+          { role: 'assistant', content: [{ type: 'tool_use', id: 'toolu_1', name: 'get_weather', input: {} }] },
+          {
+            role: 'user',
+            content: [
+              {
+                type: 'tool_result',
+                tool_use_id: 'toolu_1',
+                content: [
+                  { type: 'text', text: ' ' },
+                  { type: 'image', source: { type: 'url', url: 'https://a.example/b.png' } },
+                  { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'x' } },
+                  { type: 'search_result', source: 'https://a.example', title: 'x', content: [] },
+                  { type: 'tool_reference', tool_name: 'get_weather' },
+                ],
+              },
+            ],
+          },
+        ],
+      },
+    ],
     ['a container', { container: { id: 'container_1', skills: [] } }],
     ['automatic caching', { cache_control: { type: 'ephemeral' } }],
     [

@@ -113,8 +113,17 @@ function judgeContent(content: unknown, path: string, judgePart: (part: JsonObje
     const partPath = `${path}.content[${index}]`
     if (!isObject(part)) wrongType(partPath, 'an object', part)
     if (part['type'] === undefined) missing(`${partPath}.type`)
+    judgeCacheMark(part['prompt_cache_breakpoint'], `${partPath}.prompt_cache_breakpoint`)
     judgePart(part, partPath)
   })
+}
+
+/** Parts of every role may end what is cached. */
+function judgeCacheMark(mark: unknown, path: string): void {
+  if (mark === undefined || mark === null) return
+  object(mark, path)
+  if (fieldOf(mark, 'mode') === undefined) missing(`${path}.mode`)
+  oneOf('explicit')(fieldOf(mark, 'mode'), `${path}.mode`)
 }
 
 function textPart(part: JsonObject, path: string): void {

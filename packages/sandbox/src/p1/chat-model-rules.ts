@@ -13,6 +13,7 @@ export function judgeModelLimits(body: JsonObject, model: string, family: P1Fami
   }
   judgeOutputLimit(body, model)
   judgeEffort(body, model)
+  judgeFunctions(body, model)
   if (family === 'reasoning-chat') judgeSampling(body, model)
   if (isObject(body['web_search_options']) && !chatTraits(model).searches) {
     reject('Web search options not supported with this model.', 'web_search_options')
@@ -43,6 +44,15 @@ function judgeEffort(body: JsonObject, model: string): void {
   const supported = `Supported values are: ${quotedList(efforts, 'and')}.`
   const message = `Unsupported value: 'reasoning_effort' does not support '${effort}' with this model. ${supported}`
   reject(message, 'reasoning_effort', 'unsupported_value')
+}
+
+function judgeFunctions(body: JsonObject, model: string): void {
+  const { functionsNeed } = chatTraits(model)
+  if (functionsNeed === undefined || !objectsOf(body['tools']).some(({ type }) => type === 'function')) return
+  const effort = body['reasoning_effort'] ?? (functionsNeed === 'no effort' ? 'none' : undefined)
+  if (effort === 'none') return
+  const rule = `Function tools with reasoning_effort are not supported for ${model} in /v1/chat/completions.`
+  reject(`${rule} To use function tools, use /v1/responses or set reasoning_effort to 'none'.`, 'reasoning_effort')
 }
 
 /** A model that thinks chooses by itself; those that can leave it do, unless an effort is asked for. */

@@ -7,6 +7,8 @@ interface ChatTraits {
   readonly efforts: readonly string[]
   /** `web_search_options` works. */
   readonly searches: boolean
+  /** Chat takes functions only without thinking: none asked for, or the effort `none` asked for. */
+  readonly functionsNeed?: 'no effort' | 'effort none'
   /** It thinks by itself and shows it, in `reasoning_content`, as servers of open models do. */
   readonly showsThoughts?: boolean
 }
@@ -29,15 +31,21 @@ const FIFTH: ChatTraits = {
 }
 const FIFTH_1: ChatTraits = { ...FIFTH, efforts: ['none', 'low', 'medium', 'high'] }
 const FIFTH_2: ChatTraits = { ...FIFTH, efforts: ['none', 'low', 'medium', 'high', 'xhigh'] }
-const FIFTH_4: ChatTraits = { ...FIFTH_2, contextTokens: 1_050_000 }
-const FIFTH_6: ChatTraits = { ...FIFTH_4, efforts: [...FIFTH_4.efforts, 'max'] }
+const FIFTH_4_MINI: ChatTraits = { ...FIFTH_2, functionsNeed: 'no effort' }
+const FIFTH_4: ChatTraits = { ...FIFTH_4_MINI, contextTokens: 1_050_000 }
+const FIFTH_5: ChatTraits = { ...FIFTH_4, functionsNeed: 'effort none' }
+const FIFTH_6: ChatTraits = { ...FIFTH_5, efforts: [...FIFTH_5.efforts, 'max'] }
 /** It cannot be kept from thinking. */
-const ASTRA: ChatTraits = { ...FIFTH_6, efforts: ['low', 'medium', 'high', 'xhigh', 'max'] }
+const ASTRA: ChatTraits = { ...FIFTH_2, contextTokens: 1_050_000, efforts: ['low', 'medium', 'high', 'xhigh', 'max'] }
 /** Stands for a model that an operator serves himself: it speaks chat alone, and takes any sampling. */
 export const OPEN_MODEL = 'open-thinker'
 const OPEN: ChatTraits = { ...PLAIN, efforts: ['low', 'medium', 'high'], showsThoughts: true }
 /** For models that are not known: nothing that some model allows is refused. */
-const ANY: ChatTraits = { ...FIFTH_4, efforts: ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] }
+const ANY: ChatTraits = {
+  ...FIFTH_2,
+  contextTokens: 1_050_000,
+  efforts: ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'],
+}
 
 /** Limits of the models as their pages in the vendor's documentation say (November 2026), by the name without its date. */
 const TRAITS: Readonly<Record<string, ChatTraits>> = {
@@ -72,14 +80,15 @@ const TRAITS: Readonly<Record<string, ChatTraits>> = {
   'gpt-5.2-chat-latest': PLAIN,
   'gpt-5.3-chat-latest': PLAIN,
   'gpt-5.4': FIFTH_4,
-  'gpt-5.4-mini': FIFTH_2,
-  'gpt-5.4-nano': FIFTH_2,
-  'gpt-5.5': FIFTH_4,
+  'gpt-5.4-mini': FIFTH_4_MINI,
+  'gpt-5.4-nano': FIFTH_4_MINI,
+  'gpt-5.5': FIFTH_5,
   'gpt-5.6': FIFTH_6,
   'gpt-5.6-sol': FIFTH_6,
   'gpt-5.6-terra': FIFTH_6,
   'gpt-5.6-luna': FIFTH_6,
   'gpt-6-astra': ASTRA,
+  'gpt-6-sol': FIFTH_6,
   [OPEN_MODEL]: OPEN,
   'o1-pro': O_SERIES,
   'o3-pro': O_SERIES,

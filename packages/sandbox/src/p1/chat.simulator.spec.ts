@@ -217,6 +217,17 @@ describe('what chat refuses', () => {
       null,
       /^Invalid schema for response_format 'answer': .*'additionalProperties' is required/,
     ],
+    [
+      'a mark for the cache of an unknown mode',
+      {
+        messages: [
+          { role: 'user', content: [{ type: 'text', text: 'Hi', prompt_cache_breakpoint: { mode: 'auto' } }] },
+        ],
+      },
+      'messages[0].content[0].prompt_cache_breakpoint.mode',
+      'invalid_value',
+      /^Invalid value: 'auto'/,
+    ],
     ['stream options without stream', { stream_options: {} }, 'stream_options', null, /only allowed when 'stream'/],
   ]
 
@@ -533,6 +544,24 @@ describe('a model that thinks', () => {
   })
 
   it.each([
+    ['gpt-5.4', undefined, 200],
+    ['gpt-5.4', 'none', 200],
+    ['gpt-5.4-mini', 'low', 400],
+    ['gpt-5.5', undefined, 400],
+    ['gpt-5.6-luna', 'none', 200],
+    ['gpt-5.2', 'high', 200],
+  ])(
+    'is given functions only where it is kept from thinking, from GPT-5.4 on: %s with %s',
+    async (model, effort, status) => {
+      const response = await post({ ...ask, model, tools: [weather], reasoning_effort: effort })
+      expect(response.status).toBe(status)
+      const text = await response.text()
+      if (status === 400)
+        expect(text).toContain(`Function tools with reasoning_effort are not supported for ${model} in`)
+    },
+  )
+
+  it.each([
     ['words', {}],
     ['calls', { tools: [weather] }],
   ])('shows what it thinks before %s, whole and streamed, where servers of open models do', async (_name, fields) => {
@@ -543,7 +572,7 @@ describe('a model that thinks', () => {
     expect(whole.usage).toMatchObject(details(10))
     const frames = await framesOf(request)
     const deltas = frames.map((frame) => (frame['choices'] as { delta: Record<string, unknown> }[])[0]?.delta ?? {})
-    const shown = deltas.map((delta) => delta['reasoning_content'] ?? '')
+    const shown = deltas.map(({ reasoning_content: text }) => (typeof text === 'string' ? text : ''))
     expect(shown.join('')).toBe(thought)
     expect(deltas[0]).toHaveProperty('role')
   })

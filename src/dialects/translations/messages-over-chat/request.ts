@@ -3,7 +3,7 @@ import { isRecord } from '../../../core/validation-rules.js'
 import type { ChatFields } from '../../openai-wire.js'
 import { applyFieldTable, dropped, elsewhere, type FieldTable, passed, refused } from '../field-table.js'
 import { isAbsent, listAt, type Members, objectAt, textAt, wrongShape } from '../members.js'
-import { effortTaken } from '../efforts.js'
+import { effortsOf, effortTaken, isKeptFromThinking } from '../efforts.js'
 import { effortFor } from '../to-messages/thinking.js'
 import { conversationOf } from './conversation.js'
 import { type MemberTable, type ChatRequestDraft } from './request-draft.js'
@@ -45,6 +45,7 @@ export function translateFields(draft: ChatRequestDraft, model: string): ChatFie
   draft.set('model', model, 'model')
   draft.set('messages', messages, 'messages')
   applyFieldTable(draft.source, FIELDS, draft)
+  switchThinkingOff(draft)
   return { ...draft.fields, model, messages }
 }
 
@@ -101,7 +102,18 @@ function thinking(value: unknown, draft: ChatRequestDraft): void {
 }
 
 function setEffort(asked: string, path: string, draft: ChatRequestDraft): void {
-  draft.set('reasoning_effort', effortTaken(asked, path, draft.facts.efforts, draft.verdicts), path)
+  const efforts = effortsOf(draft.facts, hasTools(draft))
+  draft.set('reasoning_effort', effortTaken(asked, path, efforts, draft.verdicts), path)
+}
+
+const hasTools = ({ source: { tools } }: ChatRequestDraft): boolean => Array.isArray(tools) && tools.length > 0
+
+/** There are upstreams that take tools on no other terms. */
+function switchThinkingOff(draft: ChatRequestDraft): void {
+  if (draft.fields['reasoning_effort'] !== undefined || !isKeptFromThinking(draft.facts, hasTools(draft))) return
+  // Without the field, a messages client expects no thoughts.
+  if (!isAbsent(draft.source['thinking'])) draft.verdicts.approximate('thinking')
+  draft.set('reasoning_effort', 'none', 'thinking')
 }
 
 function effortIn({ source }: ChatRequestDraft): unknown {

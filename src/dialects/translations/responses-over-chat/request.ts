@@ -1,6 +1,6 @@
 import type { ChatFields } from '../../openai-wire.js'
 import type { JsonBody } from '../../../core/json-body.js'
-import { effortTaken } from '../efforts.js'
+import { effortsOf, effortTaken, isKeptFromThinking } from '../efforts.js'
 import { dropped, type FieldRule, type FieldTable, passed } from '../field-table.js'
 import { dropUnknown, isAbsent, type Members, objectAt, textAt } from '../members.js'
 import { readConversation } from '../responses/conversation.js'
@@ -23,9 +23,18 @@ const reasoning: Rule = (value, draft) => {
 function setEffort(asked: string, draft: ResponsesDraft): void {
   const path = 'reasoning.effort'
   const { facts, verdicts } = draft
-  if (facts.thinking !== 'none') draft.set('reasoning_effort', effortTaken(asked, path, facts.efforts, verdicts), path)
+  const efforts = effortsOf(facts, !isWithoutTools(draft))
+  if (facts.thinking !== 'none') draft.set('reasoning_effort', effortTaken(asked, path, efforts, verdicts), path)
   // A model that does not think answers all the same.
   else if (asked !== 'none') verdicts.drop(path)
+}
+
+/** There are upstreams that take tools on no other terms. */
+function switchThinkingOff(draft: ResponsesDraft): void {
+  const { facts, upstream, verdicts } = draft
+  if (upstream['reasoning_effort'] !== undefined || !isKeptFromThinking(facts, !isWithoutTools(draft))) return
+  verdicts.approximate('reasoning')
+  draft.set('reasoning_effort', 'none', 'reasoning')
 }
 
 const FORMAT = new Set(['type', 'name', 'description', 'schema', 'strict'])
@@ -140,5 +149,6 @@ export function chatRequest(draft: ResponsesDraft): JsonBody<ChatFields> {
   draft.paths.set('model', 'model')
   const messages = chatMessages(readConversation(instructions, input, draft), draft)
   draft.translateFields(FIELDS)
+  switchThinkingOff(draft)
   return draft.written<ChatFields>({ model: draft.target.upstreamModel, messages, ...draft.upstream })
 }
