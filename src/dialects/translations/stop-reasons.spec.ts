@@ -122,6 +122,34 @@ describe.each(PAIRS)('An answer of $pair.upstream in the words of $pair.client',
   })
 })
 
+describe.each(PAIRS.filter(({ kind }) => kind === 'finish reason'))(
+  'An answer of $pair',
+  ({ begin, answer, events }) => {
+    const FAILURE = expect.objectContaining({ kind: 'upstream_failed' })
+
+    it.each(['error', 'abort', 'insufficient_system_resource'])('fails where its upstream broke off: %s', (reason) => {
+      expect(() => begin()[0].answerText(answer(reason))).toThrow(FAILURE)
+      expect(() => begin()[0].frames(events(reason))).toThrow(FAILURE)
+      expect(() => begin()[0].frames(events(reason, 'stop'))).toThrow(FAILURE)
+    })
+
+    it('fails where an error stands beside what was said, whose words may name the gateway’s own account', () => {
+      const error = { code: 502, message: 'Out of order.' }
+      expect(() => begin()[0].answerText({ ...answer('stop'), error })).toThrow('The upstream reported an error.')
+      const broken = { ...events('stop')[1], error }
+      expect(() => begin()[0].frames([...events(), broken])).toThrow('The upstream reported an error.')
+      expect(() => begin()[0].frames([...events(), { ...broken, error: 'Gone.' }])).toThrow(
+        'The upstream reported an error.',
+      )
+      expect(() => begin()[0].frames([...events(), { ...broken, error: null }])).not.toThrow()
+    })
+
+    it('is cut where the room for both, question and answer, ended', () => {
+      expect(begin()[0].answerText(answer('model_length'))).toMatch(/"max_tokens"|"max_output_tokens"/)
+    })
+  },
+)
+
 describe.each(PAIRS.filter(({ kind }) => kind === 'stop reason'))('A stream of $pair.client over messages', (pair) => {
   it('is the same with events of a type that is not known, which is noted', () => {
     const [run, noted] = pair.begin()

@@ -10,6 +10,7 @@ export type AnswerEnd = 'ended' | 'truncated' | 'called' | 'refused'
 const CHAT_ENDS: ReadonlyMap<string, AnswerEnd> = new Map([
   ['stop', 'ended'],
   ['length', 'truncated'],
+  ['model_length', 'truncated'],
   ['tool_calls', 'called'],
   ['function_call', 'called'],
   ['content_filter', 'refused'],

@@ -144,7 +144,8 @@ describe('a whole answer of an upstream that speaks messages', () => {
     ['refusal', 'content_filter'],
     ['a_new_word', 'stop'],
   ])('that ended with %s has the finish reason %s', (stop_reason, finish_reason) => {
-    expect(answered([text('a')], { stop_reason })['finish_reason']).toBe(finish_reason)
+    const calls = stop_reason === 'tool_use' ? [use('x', 'f', {})] : []
+    expect(answered([text('a'), ...calls], { stop_reason })['finish_reason']).toBe(finish_reason)
   })
 
   it('that is a refusal says so, and hands on no call of a tool', () => {

@@ -3,9 +3,10 @@ import { nowSeconds } from '../../../core/time.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { Thoughts, UnknownWords } from '../../translator.js'
+import { isPlainEnd } from '../cut-calls.js'
 import type { Members } from '../members.js'
 import { type AnswerEnd, CHAT_FINISH, endOfMessage, explanationOf } from '../stop-reasons.js'
-import type { Block } from '../to-messages/blocks.js'
+import { type Block, inputText, textIn } from '../to-messages/blocks.js'
 import { customInput } from '../tool-forms.js'
 import { ThoughtsBeforeCalls } from '../to-messages/remembered-thoughts.js'
 import { thinkingBlock } from '../to-messages/thinking-blocks.js'
@@ -28,7 +29,8 @@ export function chatCompletion(answer: Members, texts: JsonTexts, terms: AnswerT
   const end = endOfMessage(answer['stop_reason'], terms.unknownWords)
   const parts = new MessageParts(terms)
   content.forEach((block: unknown, index) => {
-    if (isRecord(block)) parts.add(block, () => texts.at('content', index, 'input')?.text.text ?? '{}')
+    if (!isRecord(block)) throw malformedResponse('The upstream answered with a block that is none.')
+    parts.add(block, () => inputText(block, index, texts))
   })
   const message = parts.message(end, details)
   const figures = figuresOfMessages(usage)
@@ -37,14 +39,17 @@ export function chatCompletion(answer: Members, texts: JsonTexts, terms: AnswerT
     object: 'chat.completion',
     created: nowSeconds(),
     model: terms.model,
-    choices: [{ index: 0, message, logprobs: null, finish_reason: finishReason(end, terms) }],
+    choices: [{ index: 0, message, logprobs: null, finish_reason: finishReason(end, parts.hasCalls, terms) }],
     ...(figures === undefined ? {} : { usage: chatUsage(figures) }),
   })
 }
 
-/** The old form has a word of its own. */
-export const finishReason = (end: AnswerEnd, { tools }: Pick<AnswerTerms, 'tools'>): string =>
-  end === 'called' && tools.isLegacy ? 'function_call' : CHAT_FINISH[end]
+/** Clients look here for calls, which some upstreams end with another word. The old form has a word of its own. */
+export function finishReason(end: AnswerEnd, hasCalls: boolean, { tools }: Pick<AnswerTerms, 'tools'>): string {
+  if (!isPlainEnd(end)) return CHAT_FINISH[end]
+  if (!hasCalls) return CHAT_FINISH.ended
+  return tools.isLegacy ? 'function_call' : CHAT_FINISH.called
+}
 
 /** Collects what the blocks of a whole answer are in a chat message. */
 class MessageParts {
@@ -58,12 +63,16 @@ class MessageParts {
     this.remembered = new ThoughtsBeforeCalls(terms.thoughts)
   }
 
+  get hasCalls(): boolean {
+    return this.calls.length > 0
+  }
+
   /** Blocks of other types mean nothing to the caller. */
   add(block: Members, inputText: () => string): void {
     const { type, text, thinking } = block
-    if (type === 'text' && typeof text === 'string') this.said(text)
+    if (type === 'text') this.said(textIn(text))
     else if (type === 'tool_use') this.call(block, inputText())
-    if (type === 'thinking' && typeof thinking === 'string') this.reasoning += thinking
+    else if (type === 'thinking') this.reasoning += textIn(thinking)
     const thought = thinkingBlock(block)
     if (thought === undefined) return
     this.thinkingBlocks.push(thought)

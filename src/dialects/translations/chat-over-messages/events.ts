@@ -29,7 +29,7 @@ export class ChatChunks implements EventTranslation {
   end(): string {
     const { frames, end, explanation, usage } = this.reader.end()
     const refusal = explanation === undefined ? '' : this.writer.chunk({ refusal: explanation })
-    const last = this.writer.chunk({}, finishReason(end, this.terms))
+    const last = this.writer.chunk({}, finishReason(end, this.writer.hasCalls, this.terms))
     const totals = this.isUsageAsked && usage !== undefined ? this.writer.usageChunk(chatUsage(usage)) : ''
     return `${frames}${refusal}${last}${totals}data: [DONE]\n\n`
   }
@@ -58,6 +58,10 @@ class ChunkWriter implements AnswerSink {
 
   usageChunk(usage: object): string {
     return `${this.head}[],"usage":${JSON.stringify(usage)}}\n\n`
+  }
+
+  get hasCalls(): boolean {
+    return this.callIndex >= 0
   }
 
   begun({ id }: Members): string {

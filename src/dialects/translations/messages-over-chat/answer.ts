@@ -16,6 +16,7 @@ import {
   thoughtsIn,
   usageIn,
 } from '../to-chat/answers.js'
+import { AnswerCallIds } from '../to-chat/call-ids.js'
 import { filledFigures, messagesUsage, type TokenFigures } from '../usage.js'
 import type { ToolNames } from './request-draft.js'
 
@@ -34,7 +35,8 @@ export interface MessageContext {
 export function messageTextOf(answer: Members, texts: JsonTexts, context: MessageContext): string {
   const { message, finishReason } = messageIn(answer)
   const pieces = callsIn(message, texts.at('choices', 0, 'message'))
-  const calls = pieces.map((call, index) => callOf(call, index, context))
+  const ids = callIdsOf(context)
+  const calls = pieces.map((call, index) => callOf(call, ids.next(call.id, index)))
   const refusal = refusalIn(message)
   const end = endOfChat(finishReason, { hasCalls: calls.length > 0, hasRefusal: refusal !== '' }, context.unknownWords)
   checkCalls(pieces, end)
@@ -110,13 +112,13 @@ interface FunctionCall {
   readonly arguments: string
 }
 
-/** For a call that the upstream gives none: the client names it by its id. */
-export const madeCallId = (index: number, { requestId }: Pick<MessageContext, 'requestId'>): string =>
-  `call_${requestId}_${index}`
+/** Of the calls of one answer. */
+export const callIdsOf = ({ requestId }: Pick<MessageContext, 'requestId'>): AnswerCallIds =>
+  new AnswerCallIds((index) => `call_${requestId}_${index}`)
 
-function callOf({ id, name, text, isCustom }: CallPiece, index: number, context: MessageContext): FunctionCall {
+function callOf({ name, text, isCustom }: CallPiece, id: string): FunctionCall {
   if (name === undefined || isCustom) throw malformedResponse('The upstream called no function by its name.')
-  return { id: id ?? madeCallId(index, context), name, arguments: text }
+  return { id, name, arguments: text }
 }
 
 const toolUseOf = (call: FunctionCall, context: MessageContext): object =>

@@ -4,9 +4,10 @@ import type { TranslationTarget } from '../../translator.js'
 import { HeldText } from '../held-text.js'
 import { madeSignature } from '../seals.js'
 import type { AnswerSink } from '../to-chat/answer-queue.js'
+import type { AnswerCallIds } from '../to-chat/call-ids.js'
 import type { ArrivingCall } from '../to-chat/arriving-call.js'
 import { inputOfArguments } from '../tool-forms.js'
-import { type MessageContext, madeCallId, textBlock, thinkingBlock, toolUseBlock } from './answer.js'
+import { callIdsOf, type MessageContext, textBlock, thinkingBlock, toolUseBlock } from './answer.js'
 
 /** Of an input that is no object. */
 const MAXIMUM_HELD_CHARACTERS = 256 * 1024
@@ -20,12 +21,14 @@ export class BlockWriter implements AnswerSink<TextKind> {
   /** The first character of the input of the open call, once it has come: that of an object, as it should be. */
   private inputStart: string | undefined
   private held: HeldText
+  private readonly callIds: AnswerCallIds
 
   constructor(
     private readonly context: MessageContext,
     private readonly memory: TranslationTarget['memory'],
   ) {
     this.held = this.newHeld()
+    this.callIds = callIdsOf(context)
   }
 
   said(kind: TextKind, text: string): string {
@@ -37,7 +40,7 @@ export class BlockWriter implements AnswerSink<TextKind> {
     if (name === undefined || isCustom) throw malformedResponse('The upstream called no function by its name.')
     this.inputStart = undefined
     this.held = this.newHeld()
-    return this.start('tool_use', toolUseBlock(id ?? madeCallId(ordinal, this.context), name, {}, this.context))
+    return this.start('tool_use', toolUseBlock(this.callIds.next(id, ordinal), name, {}, this.context))
   }
 
   /** What is no object is held until it is whole, as in a whole answer the client gets it within one. */

@@ -18,6 +18,7 @@ import {
   thoughtsIn,
   usageIn,
 } from '../to-chat/answers.js'
+import { AnswerCallIds } from '../to-chat/call-ids.js'
 import { completeFigures } from '../usage.js'
 
 /** What an answer depends on beside itself. */
@@ -26,6 +27,10 @@ export interface ResponseContext {
   readonly wishes: Readonly<ReasoningWishes>
   readonly target: TranslationTarget
 }
+
+/** Of the calls of one answer. */
+export const callIdsOf = ({ envelope }: Pick<ResponseContext, 'envelope'>): AnswerCallIds =>
+  new AnswerCallIds((index) => envelope.callId(index))
 
 /** The class in which the upstream has served the request, where it says so. */
 export const tierOf = ({ service_tier: tier }: Members): string | undefined =>
@@ -51,7 +56,8 @@ export function openedThoughts(sealed: string, seals: Seals): string | undefined
 export function responseOfChat(answer: Members, texts: JsonTexts, context: ResponseContext): string {
   const { message, finishReason } = messageIn(answer)
   const pieces = callsIn(message, texts.at('choices', 0, 'message'))
-  const calls = pieces.map((call, index) => entryOf(call, index, context))
+  const ids = callIdsOf(context)
+  const calls = pieces.map((call, index) => entryOf(call, ids.next(call.id, index)))
   const refusal = refusalIn(message)
   const heard = { hasCalls: calls.length > 0, hasRefusal: refusal !== '' }
   const end = endOfChat(finishReason, heard, context.target.unknownWords)
@@ -80,7 +86,7 @@ function saidIn(message: Members, refusal: string): readonly AnswerEntry[] {
   return parts.length === 0 ? [] : [{ kind: 'message', parts }]
 }
 
-function entryOf({ isCustom, name, text, id }: CallPiece, index: number, { envelope }: ResponseContext): AnswerEntry {
+function entryOf({ isCustom, name, text }: CallPiece, callId: string): AnswerEntry {
   if (name === undefined) throw malformedResponse('The upstream called a tool without a name.')
-  return { kind: 'call', tool: { isCustom, name, callId: id ?? envelope.callId(index) }, text }
+  return { kind: 'call', tool: { isCustom, name, callId }, text }
 }

@@ -467,7 +467,8 @@ describe('The events of a chat upstream as those of a response', () => {
       chunk({ refusal: 'b' }),
       end(),
     ])
-    expect(bytes).toBe(6)
+    // Four items, and what was said in them.
+    expect(bytes).toBe(4 * 256 + 6 + 'call_0weather'.length)
   })
 })
 

@@ -16,8 +16,9 @@ import {
   usageIn,
 } from '../to-chat/answers.js'
 import type { ArrivingCall } from '../to-chat/arriving-call.js'
+import type { AnswerCallIds } from '../to-chat/call-ids.js'
 import { completeFigures } from '../usage.js'
-import { type ResponseContext, sealedThoughts, tierOf } from './answer.js'
+import { callIdsOf, type ResponseContext, sealedThoughts, tierOf } from './answer.js'
 
 type Kind = 'reasoning' | 'text' | 'refusal'
 
@@ -76,11 +77,14 @@ export class ChatToResponseEvents implements EventTranslation {
 class ItemSink implements AnswerSink<Kind> {
   /** Of the open reasoning item, for its seal. */
   private thoughts = ''
+  private readonly callIds: AnswerCallIds
 
   constructor(
     private readonly writer: ResponseEventWriter,
     private readonly context: ResponseContext,
-  ) {}
+  ) {
+    this.callIds = callIdsOf(context)
+  }
 
   said(kind: Kind, text: string): string {
     if (kind === 'text') return this.writer.text(text)
@@ -89,7 +93,7 @@ class ItemSink implements AnswerSink<Kind> {
 
   called({ isCustom, name, id }: ArrivingCall, ordinal: number): string {
     if (name === undefined) throw malformedResponse('The upstream called a tool without a name.')
-    return this.writer.call({ isCustom, name, callId: id ?? this.context.envelope.callId(ordinal) })
+    return this.writer.call({ isCustom, name, callId: this.callIds.next(id, ordinal) })
   }
 
   input(text: string): string {

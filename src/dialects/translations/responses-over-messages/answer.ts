@@ -7,7 +7,7 @@ import type { ResponseEnvelope } from '../responses/envelope.js'
 import type { ReasoningWishes } from '../responses/request-draft.js'
 import { type AnswerEntry, wholeResponse } from '../responses/whole-response.js'
 import { endOfMessage, explanationOf } from '../stop-reasons.js'
-import type { Block } from '../to-messages/blocks.js'
+import { type Block, inputText, textIn } from '../to-messages/blocks.js'
 import { customInput } from '../tool-forms.js'
 import { ThoughtsBeforeCalls } from '../to-messages/remembered-thoughts.js'
 import { blocksText, isThinkingType, thinkingBlock } from '../to-messages/thinking-blocks.js'
@@ -62,7 +62,7 @@ class AnswerEntries {
   add(block: Members, index: number): void {
     const { type } = block
     if (isThinkingType(type)) this.addThoughts(block)
-    else if (type === 'text') this.addText(block['text'])
+    else if (type === 'text') this.addText(textIn(block['text']))
     else if (type === 'tool_use') this.addCall(block, index)
   }
 
@@ -92,8 +92,8 @@ class AnswerEntries {
     return parts
   }
 
-  private addText(text: unknown): void {
-    if (typeof text !== 'string' || text === '') return
+  private addText(text: string): void {
+    if (text === '') return
     this.thoughts.said(text)
     this.message().push({ type: 'output_text', text })
   }
@@ -101,17 +101,18 @@ class AnswerEntries {
   private addThoughts(block: Members): void {
     this.run ??= { summaries: [], blocks: [] }
     const { summaries, blocks } = this.run
-    const { thinking } = block
-    if (this.context.wishes.isSummaryWanted && typeof thinking === 'string' && thinking !== '') summaries.push(thinking)
+    const thinking = textIn(block['thinking'])
+    if (this.context.wishes.isSummaryWanted && thinking !== '') summaries.push(thinking)
     const whole = thinkingBlock(block)
     if (whole === undefined) return
     blocks.push(whole)
     this.thoughts.add(whole)
   }
 
-  private addCall({ id, name }: Members, index: number): void {
+  private addCall(block: Members, index: number): void {
+    const { id, name } = block
     if (typeof id !== 'string' || typeof name !== 'string') throw malformedResponse('The upstream called no tool.')
-    const input = this.texts.at('content', index, 'input')?.text.text ?? '{}'
+    const input = inputText(block, index, this.texts)
     const isCustom = this.context.customNames.has(name)
     this.thoughts.called(id)
     this.endRun()

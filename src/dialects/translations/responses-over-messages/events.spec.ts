@@ -344,7 +344,29 @@ describe('The events of a messages upstream as those of a response', () => {
       ...calling(3, 'call_1', '{}'),
       end(),
     ])
-    expect(bytes).toBe(7)
+    const [ITEMS, PARTS] = [3 * 256, 3 * 128]
+    expect(bytes).toBe(ITEMS + PARTS + 7 + 'call_1weather'.length)
+  })
+
+  it.each<[string, (place: number) => object[]]>([
+    ['empty calls', (place) => calling(place, `call_${place}`)],
+    ['empty thoughts', (place) => [begun(place, { type: 'redacted_thinking', data: '' }), stop(place)]],
+    ['texts of a letter', (place) => saying(place, 'a')],
+  ])('fail with more %s than can be kept, however little each says', (_what, block) => {
+    const events = translate().translation.events()
+    const play = (each: object): unknown => events.event(each as Record<string, unknown>)
+    play(START)
+    const go = (): void => {
+      for (let place = 0; place < 80_000; place++) block(place).forEach(play)
+    }
+    expect(thrownBy(go).kind).toBe('upstream_failed')
+  })
+
+  it('fail with ids and names of calls longer than can be kept', () => {
+    const long = 'x'.repeat(3 * 1024 * 1024)
+    const called = [use(long), use('call_1', long), use(`${long}2`)]
+    const chunks = called.flatMap((block, place) => [begun(place, block), stop(place)])
+    expect(thrownBy(() => translate().events([START, ...chunks, end('tool_use')])).kind).toBe('upstream_failed')
   })
 })
 

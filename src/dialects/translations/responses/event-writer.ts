@@ -10,6 +10,10 @@ import type { CalledTool } from './output-items.js'
 /** The last event holds all that was written. */
 const MAXIMUM_OUTPUT_BYTES = 8 * 1024 * 1024
 
+/** Of an item, and of a part of one, about: what stands in them beside what the upstream said. */
+const ITEM_BYTES = 256
+const PART_BYTES = 128
+
 interface DoneItem {
   readonly isCall: boolean
   /** JSON text. */
@@ -63,6 +67,7 @@ export class ResponseEventWriter {
 
   /** The next text is a part of its own, if it follows a text. */
   partEnded(): string {
+    this.count(PART_BYTES)
     return this.open instanceof OpenMessage ? this.open.partEnded() : ''
   }
 
@@ -82,10 +87,13 @@ export class ResponseEventWriter {
   }
 
   summaryEnded(): string {
+    this.count(PART_BYTES)
     return this.open instanceof OpenReasoning ? this.open.summaryEnded() : ''
   }
 
   call(tool: CalledTool): string {
+    this.keep(tool.callId)
+    this.keep(tool.name)
     const before = this.close()
     const item = new OpenCall(this.frames, this.nextPlace(tool.isCustom ? 'ctc' : 'fc'), tool)
     this.open = item
@@ -101,7 +109,10 @@ export class ResponseEventWriter {
 
   /** Counts what is kept for the last event. Throws `upstream_failed` beyond what may be. */
   keep(text: string): void {
-    const bytes = Buffer.byteLength(text)
+    this.count(Buffer.byteLength(text))
+  }
+
+  private count(bytes: number): void {
     this.keptBytes += bytes
     if (this.keptBytes > MAXIMUM_OUTPUT_BYTES) {
       throw malformedResponse('The upstream answered with more than can be translated.')
@@ -149,6 +160,7 @@ export class ResponseEventWriter {
   }
 
   private nextPlace(prefix: 'msg' | 'rs' | 'fc' | 'ctc'): ItemPlace {
+    this.count(ITEM_BYTES)
     const outputIndex = this.done.length
     return { id: this.envelope.itemId(prefix, outputIndex), outputIndex }
   }

@@ -1,4 +1,5 @@
 import type { JsonTexts } from '../../../core/json-text.js'
+import type { GatewayError } from '../../../core/errors.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import { callNotEnded, isCutJson, isPlainEnd } from '../cut-calls.js'
@@ -11,11 +12,28 @@ import { figuresOfChat, type ReportedFigures } from '../usage.js'
 /** '' and null say nothing. */
 const wordOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
 
-/** Why the model stopped, in a choice that says so. */
-export const finishReasonIn = (choice: Members): string | undefined => wordOf(choice['finish_reason'])
+/** Why the model stopped, in a choice that says so. Throws `upstream_failed` where the upstream broke off. */
+export function finishReasonIn(choice: Members): string | undefined {
+  const reason = wordOf(choice['finish_reason'])
+  if (reason !== undefined && BROKEN_OFF.has(reason)) throw brokenOff()
+  return reason
+}
+
+/** Words of upstreams that broke off: what they have said is no answer. */
+const BROKEN_OFF: ReadonlySet<string> = new Set(['error', 'abort', 'insufficient_system_resource'])
+
+/** Without the upstream's own words, which may name the account. */
+const brokenOff = (): GatewayError => malformedResponse('The upstream reported an error.')
+
+/** Some upstreams put an error beside what they said until then. */
+function assertNoError({ error }: Members): void {
+  if (!isEmpty(error)) throw brokenOff()
+}
 
 /** What a whole answer says, and why it ended. Throws `upstream_failed` for one without. */
-export function messageIn({ choices }: Members): { readonly message: Members; readonly finishReason: string } {
+export function messageIn(answer: Members): { readonly message: Members; readonly finishReason: string } {
+  const { choices } = answer
+  assertNoError(answer)
   const choice = Array.isArray(choices) ? (choices as readonly unknown[])[0] : undefined
   const message = isRecord(choice) ? choice['message'] : undefined
   if (!isRecord(choice) || !isRecord(message)) throw malformedResponse('The upstream answered without a message.')
@@ -25,7 +43,9 @@ export function messageIn({ choices }: Members): { readonly message: Members; re
 }
 
 /** The first choice of a chunk, if it has one; no others are asked for. */
-export function choiceIn({ choices }: Members): Members | undefined {
+export function choiceIn(chunk: Members): Members | undefined {
+  const { choices } = chunk
+  assertNoError(chunk)
   if (isAbsent(choices)) return undefined
   if (!Array.isArray(choices)) throw malformedResponse('The upstream sent choices that are no list.')
   const choice = (choices as unknown[]).find((other) => !isRecord(other) || (other['index'] ?? 0) === 0)

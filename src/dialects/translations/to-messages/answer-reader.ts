@@ -7,7 +7,7 @@ import { isAbsent, type Members, recordOr } from '../members.js'
 import { type AnswerEnd, endOfMessage, explanationOf, gravestStop } from '../stop-reasons.js'
 import { customInput } from '../tool-forms.js'
 import { figuresOfMessages, type TokenFigures } from '../usage.js'
-import type { Block } from './blocks.js'
+import { type Block, textIn } from './blocks.js'
 import { ThoughtsBeforeCalls } from './remembered-thoughts.js'
 import { isThinkingType, thinkingBlock } from './thinking-blocks.js'
 
@@ -202,14 +202,16 @@ export class MessageReader {
     }
   }
 
-  private text(text: unknown): string {
-    if (typeof text !== 'string' || text === '') return ''
+  private text(piece: unknown): string {
+    const text = textIn(piece)
+    if (text === '') return ''
     this.remembered.said(text)
     return this.sink.text(text)
   }
 
-  private thinking(thinking: unknown): string {
-    if (typeof thinking !== 'string' || thinking === '') return ''
+  private thinking(piece: unknown): string {
+    const thinking = textIn(piece)
+    if (thinking === '') return ''
     this.held.add(thinking)
     return this.sink.thinking(thinking)
   }
@@ -220,8 +222,9 @@ export class MessageReader {
     return ''
   }
 
-  private piece(call: OpenCall, json: unknown): string {
-    if (typeof json !== 'string' || json === '') return ''
+  private piece(call: OpenCall, piece: unknown): string {
+    const json = textIn(piece)
+    if (json === '') return ''
     call.hasPieces = true
     call.jsonEnd.add(json)
     if (call.held === undefined) return this.sink.input(json)
@@ -254,7 +257,7 @@ export class MessageReader {
 
   private callEnded({ input, held, hasPieces, jsonEnd }: OpenCall): string {
     this.isCallCut = jsonEnd.isMissing
-    const whole = hasPieces ? '' : JSON.stringify(recordOr(input))
+    const whole = hasPieces ? '' : JSON.stringify(isAbsent(input) ? {} : input)
     if (held === undefined) return hasPieces ? '' : this.sink.input(whole)
     return this.sink.input(customInput(hasPieces ? held.take() : whole))
   }

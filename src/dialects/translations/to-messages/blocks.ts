@@ -1,8 +1,22 @@
+import type { JsonTexts } from '../../../core/json-text.js'
+import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { Verdicts } from '../../verdicts.js'
 import type { PathMap } from '../caller-paths.js'
+import { isAbsent, type Members } from '../members.js'
 
 /** A content block of the upstream. */
 export type Block = Record<string, unknown> & { readonly type: string }
+
+/** What a piece of an upstream's answer says; '' where that is nothing. Throws `upstream_failed` for what is no text: it would be missing. */
+export function textIn(piece: unknown): string {
+  if (isAbsent(piece)) return ''
+  if (typeof piece !== 'string') throw malformedResponse('The upstream sent a piece that is no text.')
+  return piece
+}
+
+/** JSON text of the input of a whole answer's block, as it is spelled in `texts`; some upstreams leave it out where it is empty. */
+export const inputText = ({ input }: Members, index: number, texts: JsonTexts): string =>
+  isAbsent(input) ? '{}' : (texts.at('content', index, 'input')?.text.text ?? '{}')
 
 /** A block, and the caller's field that it was made of. */
 export interface PlacedBlock {
