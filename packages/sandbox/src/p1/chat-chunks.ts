@@ -78,7 +78,7 @@ export function* chatChunks(request: ChatRequest, answer: ChatAnswer): Generator
       yield writer.choices({ index, delta, ...logprobsOf(request, []), finish_reason: null })
     }
     const runs = indexes.map(() => answer.newRun())
-    yield* interleave(runs.map((run, index) => textChunks(request, writer, index, run)))
+    yield* interleave(runs.map((run, index) => textChunks(request, writer, { index, run, member: answer.member })))
     tokens = runs.reduce((sum, run) => sum + run.count, 0)
   }
   yield* writer.usage(chatUsage(request, tokens))
@@ -88,11 +88,10 @@ export function* chatChunks(request: ChatRequest, answer: ChatAnswer): Generator
 function* textChunks(
   request: ChatRequest,
   writer: ChunkWriter,
-  index: number,
-  run: ReturnType<Extract<ChatAnswer, { kind: 'text' }>['newRun']>,
+  { index, run, member }: { readonly index: number; readonly run: TextRun; readonly member: 'content' | 'refusal' },
 ): Generator<string> {
   for (const piece of run) {
-    yield writer.choices({ index, delta: { content: piece }, ...logprobsOf(request, [piece]), finish_reason: null })
+    yield writer.choices({ index, delta: { [member]: piece }, ...logprobsOf(request, [piece]), finish_reason: null })
   }
   yield writer.choices({ index, delta: {}, ...nullLogprobs(request), finish_reason: finishReason(run) })
 }
@@ -107,6 +106,14 @@ function* callChunks(
   const choice = (delta: Choice, reason: string | null): string =>
     writer.choices({ index, delta, ...nullLogprobs(request), finish_reason: reason })
   yield choice({ role: 'assistant', content: null }, null)
+  if (finish === 'function_call') {
+    for (const { name, input } of calls) {
+      yield choice({ function_call: { name, arguments: '' } }, null)
+      for (const piece of halves(input)) yield choice({ function_call: { arguments: piece } }, null)
+    }
+    yield choice({}, finish)
+    return
+  }
   for (const [position, call] of calls.entries()) {
     const key = call.type === 'custom' ? 'input' : 'arguments'
     const opening = { index: position, id: call.id, type: call.type, [call.type]: { name: call.name, [key]: '' } }
