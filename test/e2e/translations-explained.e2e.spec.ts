@@ -242,6 +242,24 @@ describe('Messages over chat', () => {
     const answer = await ask(pair, pair.body('Hello'), { 'anthropic-user-profile-id': 'uprof_1' })
     expect([answer.status, answer.text]).toEqual([400, expect.stringContaining("'anthropic-user-profile-id'")])
   })
+
+  it('leave out the names of beta features, and say so', async () => {
+    lab.p1.reset()
+    const answer = await ask(pair, pair.body('Hello'), { 'anthropic-beta': 'context-1m-2025-08-07' })
+    expect([answer.status, answer.headers['x-gateway-dropped']]).toEqual([200, 'anthropic-beta'])
+    expect(lab.p1.lastRequest?.headers).not.toHaveProperty('anthropic-beta')
+    expect((await ask(pair, pair.body('Hello'))).headers).not.toHaveProperty('x-gateway-dropped')
+  })
+
+  it.each([
+    ['the header', { 'x-gateway-translation': 'strict' }],
+    ['its key', { authorization: `Bearer ${STRICT_KEY}` }],
+  ])('are refused with a name of a beta feature where %s is strict', async (_what, headers) => {
+    lab.p1.reset()
+    const answer = await ask(pair, pair.body('Hello'), { 'anthropic-beta': 'context-1m-2025-08-07', ...headers })
+    expect([answer.status, answer.text]).toEqual([400, expect.stringContaining("Unsupported value: 'anthropic-beta'.")])
+    expect(lab.p1.requests).toEqual([])
+  })
 })
 
 describe('Tokens that nobody has to be paid for', () => {

@@ -1,320 +1,198 @@
-import type Anthropic from '@anthropic-ai/sdk'
 import { afterEach, describe, expect, it } from '@jest/globals'
-import type OpenAI from 'openai'
+import { THINKING_TEXT } from '@multi-model-gateway/sandbox/m1/m1-request.js'
 import { shareLab } from '../support/lab-lifetime.js'
-import { ANTHROPIC_CLIENTS } from '../support/m1-gateway.js'
-import { chatHelpers, OPENAI_CLIENTS } from '../support/sdk-clients.js'
+import { ANTHROPIC_CLIENTS, type MakeAnthropic } from '../support/m1-gateway.js'
+import { chatHelpers, type MakeClient, OPENAI_CLIENTS } from '../support/sdk-clients.js'
+import { comparableAnswer, reportedUnits } from '../support/translated-shape.js'
+import { type Chat, type Dialect, type Messages, type Responses, SCENARIOS } from '../support/translation-scenarios.js'
 import {
   CHAT_MODEL,
   CHAT_ONLY_MODEL,
+  CHAT_ONLY_THINKING_MODEL,
   MESSAGES_MODEL,
   startTranslationLab,
+  THINKING_CHAT_MODEL,
   type TranslationLab,
 } from '../support/translation-gateway.js'
-
-type Chat = Omit<OpenAI.ChatCompletionCreateParamsNonStreaming, 'model' | 'stream'>
-type Messages = Omit<Anthropic.MessageCreateParamsNonStreaming, 'model' | 'stream' | 'max_tokens'>
-type Responses = Omit<OpenAI.Responses.ResponseCreateParamsNonStreaming, 'model' | 'stream'>
-
-/** The same request in each dialect. */
-interface Scenario {
-  readonly chat: Chat
-  readonly messages: Messages & { readonly max_tokens?: number }
-  readonly responses: Responses
-}
-
-const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
-const PICTURE = `data:image/png;base64,${PIXEL}`
-const SCHEMA = {
-  type: 'object',
-  properties: { city: { type: 'string' }, days: { type: 'integer', minimum: 2 } },
-  required: ['city', 'days'],
-  additionalProperties: false,
-}
-
-const chatTool = (name: string): OpenAI.ChatCompletionTool => ({
-  type: 'function',
-  function: { name, description: `The ${name}`, parameters: SCHEMA },
-})
-const messagesTool = (name: string): Anthropic.Tool => ({
-  name,
-  description: `The ${name}`,
-  input_schema: SCHEMA as Anthropic.Tool.InputSchema,
-})
-const responsesTool = (name: string): OpenAI.Responses.FunctionTool => ({
-  type: 'function',
-  name,
-  description: `The ${name}`,
-  parameters: SCHEMA,
-  strict: false,
-})
-const NAMES = ['get_weather', 'get_time']
-const TOOLS = {
-  chat: NAMES.map(chatTool),
-  messages: NAMES.map(messagesTool),
-  responses: NAMES.map(responsesTool),
-}
-
-/** One user text, with what each dialect adds to it. */
-const asked = (text: string, more: { chat?: object; messages?: object; responses?: object } = {}): Scenario => ({
-  chat: { messages: [{ role: 'user', content: text }], ...more.chat },
-  messages: { messages: [{ role: 'user', content: text }], ...more.messages },
-  responses: { input: text, ...more.responses },
-})
-
-const ARGUMENTS = '{"city":"Köln","days":2}'
-
-/** The call and its result, after which the model speaks. */
-const ANSWERED: Scenario = {
-  chat: {
-    tools: TOOLS.chat,
-    messages: [
-      { role: 'system', content: 'Be brief.' },
-      { role: 'user', content: 'Weather?' },
-      {
-        role: 'assistant',
-        content: 'I will look.',
-        tool_calls: NAMES.map((name, index) => ({
-          id: `call_${index}`,
-          type: 'function',
-          function: { name, arguments: ARGUMENTS },
-        })),
-      },
-      { role: 'tool', tool_call_id: 'call_0', content: 'sunny' },
-      { role: 'tool', tool_call_id: 'call_1', content: 'noon' },
-    ],
-  },
-  messages: {
-    system: 'Be brief.',
-    tools: TOOLS.messages,
-    messages: [
-      { role: 'user', content: 'Weather?' },
-      {
-        role: 'assistant',
-        content: [
-          { type: 'text', text: 'I will look.' },
-          ...NAMES.map((name, index) => ({
-            type: 'tool_use' as const,
-            id: `call_${index}`,
-            name,
-            input: JSON.parse(ARGUMENTS) as object,
-          })),
-        ],
-      },
-      {
-        role: 'user',
-        content: [
-          { type: 'tool_result', tool_use_id: 'call_0', content: 'sunny' },
-          { type: 'tool_result', tool_use_id: 'call_1', content: 'noon' },
-        ],
-      },
-    ],
-  },
-  responses: {
-    instructions: 'Be brief.',
-    tools: TOOLS.responses,
-    input: [
-      { role: 'user', content: 'Weather?' },
-      { role: 'assistant', content: 'I will look.' },
-      ...NAMES.map((name, index) => ({
-        type: 'function_call' as const,
-        call_id: `call_${index}`,
-        name,
-        arguments: ARGUMENTS,
-      })),
-      { type: 'function_call_output', call_id: 'call_0', output: 'sunny' },
-      { type: 'function_call_output', call_id: 'call_1', output: 'noon' },
-    ],
-  },
-}
-
-const PICTURED: Scenario = {
-  chat: {
-    messages: [
-      {
-        role: 'user',
-        content: [
-          { type: 'text', text: 'What is this?' },
-          { type: 'image_url', image_url: { url: PICTURE } },
-        ],
-      },
-    ],
-  },
-  messages: {
-    messages: [
-      {
-        role: 'user',
-        content: [
-          { type: 'text', text: 'What is this?' },
-          { type: 'image', source: { type: 'base64', media_type: 'image/png', data: PIXEL } },
-        ],
-      },
-    ],
-  },
-  responses: {
-    input: [
-      {
-        role: 'user',
-        content: [
-          { type: 'input_text', text: 'What is this?' },
-          { type: 'input_image', image_url: PICTURE, detail: 'auto' },
-        ],
-      },
-    ],
-  },
-}
-
-const tooled = (text: string, choice: { chat?: object; messages?: object; responses?: object } = {}): Scenario =>
-  asked(text, {
-    chat: { tools: TOOLS.chat, ...choice.chat },
-    messages: { tools: TOOLS.messages, ...choice.messages },
-    responses: { tools: TOOLS.responses, ...choice.responses },
-  })
-
-const SCENARIOS: Readonly<Record<string, Scenario>> = {
-  'a text': asked('Hello, wörld ☃'),
-  'a long answer': asked('#words=300'),
-  'an answer that is cut by its maximum': asked('#words=50', {
-    chat: { max_completion_tokens: 20 },
-    messages: { max_tokens: 20 },
-    responses: { max_output_tokens: 20 },
-  }),
-  'one call of a tool': tooled('Call get_time'),
-  'parallel calls of tools': tooled('Call get_weather and get_time'),
-  'only one call': tooled('Call get_weather and get_time', {
-    chat: { parallel_tool_calls: false },
-    messages: { tool_choice: { type: 'auto', disable_parallel_tool_use: true } },
-    responses: { parallel_tool_calls: false },
-  }),
-  'no call, as tools are ruled out': tooled('Call get_time', {
-    chat: { tool_choice: 'none' },
-    messages: { tool_choice: { type: 'none' } },
-    responses: { tool_choice: 'none' },
-  }),
-  'arguments as the model spelled them': tooled(`Call get_time #args={"days": 7, "city": "\\u00e9 \\"x\\""}`),
-  'the words after the results of tools': ANSWERED,
-  'a picture': PICTURED,
-  'JSON by a schema': asked('Plan', {
-    chat: { response_format: { type: 'json_schema', json_schema: { name: 'plan', schema: SCHEMA, strict: true } } },
-    messages: { output_config: { format: { type: 'json_schema', schema: SCHEMA } } },
-    responses: { text: { format: { type: 'json_schema', name: 'plan', schema: SCHEMA, strict: true } } },
-  }),
-}
-const ROWS = Object.entries(SCENARIOS)
-
-/** What may differ between a native answer and a translated one; `*` is any element. All else is the same, member by member. */
-const DIFFERENCES = {
-  chat: [
-    // Each upstream makes its own.
-    'id',
-    'created',
-    'choices.*.message.tool_calls.*.id',
-    // A native answer names the dated model, a translated one what the caller asked for.
-    'model',
-    // Of the chat upstream alone.
-    'system_fingerprint',
-    'service_tier',
-    'choices.*.message.annotations',
-    // Padding of its chunks.
-    'obfuscation',
-    // Told by newer models alone.
-    'usage.prompt_tokens_details.cache_write_tokens',
-  ],
-  messages: [
-    'id',
-    'content.*.id',
-    'model',
-    // Members of the type that upstreams leave out where they have nothing to say: a translated answer has all of them, as null.
-    ...[
-      'container',
-      'diagnostics',
-      'stop_details',
-      'content.*.citations',
-      'content.*.caller',
-      'usage.server_tool_use',
-      'usage.speed',
-    ],
-    // Where and how the tokens were made, which a chat upstream does not tell, or tells otherwise.
-    ...['usage.cache_creation', 'usage.inference_geo', 'usage.service_tier', 'usage.output_tokens_details'],
-  ],
-  responses: ['id', 'created_at', 'completed_at', 'output.*.id', 'output.*.call_id', 'model'],
-}
-
-/** An answer without these; of tokens only whether there are any, as each upstream counts its own. */
-const shape = (value: unknown, differences: readonly string[], path = ''): unknown => {
-  if (Array.isArray(value)) return value.map((item) => shape(item, differences, `${path}.*`))
-  // In a whole answer messages upstreams have an object, which has no spelling.
-  if (typeof value === 'string' && path.endsWith('.arguments')) return JSON.parse(value) as unknown
-  if (typeof value === 'number' && /(?:^|\.)usage\./.test(path)) return value > 0 ? 'some' : 'none'
-  if (typeof value !== 'object' || value === null) return value
-  const members = Object.entries(value).map(
-    ([name, member]) => [name, `${path}.${name}`.slice(path === '' ? 1 : 0), member] as const,
-  )
-  return Object.fromEntries(
-    members
-      .filter(([, memberPath]) => !differences.includes(memberPath))
-      .map(([name, memberPath, member]) => [name, shape(member, differences, memberPath)]),
-  )
-}
 
 let lab: TranslationLab
 
 shareLab(async () => (lab = await startTranslationLab()))
 
-describe('The same request, natively and translated, is answered the same', () => {
+/** How a client asks, and reads what it is answered. */
+type Ask<Request> = (model: string, request: Request) => Promise<object>
+type Forms<Request> = Readonly<Record<string, Ask<Request>>>
+
+const chatForms = (make: MakeClient): Forms<Chat> => ({
+  whole: (model, request) => make(lab.gateway).chat.completions.create({ model, ...request }),
+  streamed: (model, request) =>
+    chatHelpers(make(lab.gateway))
+      .stream({ model, ...request, stream_options: { include_usage: true } })
+      .finalChatCompletion(),
+})
+
+const messagesForms = (make: MakeAnthropic): Forms<Messages> => ({
+  whole: (model, request) => make(lab.gateway).messages.create({ model, max_tokens: 1000, ...request }),
+  streamed: (model, request) =>
+    make(lab.gateway)
+      .messages.stream({ model, max_tokens: 1000, ...request })
+      .finalMessage(),
+})
+
+const responsesForms = (make: MakeClient): Forms<Responses> => ({
+  whole: (model, request) => make(lab.gateway).responses.create({ model, ...request }),
+  streamed: async (model, request) => {
+    const stream = make(lab.gateway).responses.stream({ model, ...request })
+    let last: object | undefined
+    for await (const event of stream) if ('response' in event) last = event.response
+    // Rejects where the order of the events is not right; the older client keeps nothing of `response.incomplete`.
+    await stream.finalResponse()
+    if (last === undefined) throw new Error('No event holds a response.')
+    return last
+  },
+})
+
+/** Of each client each form. */
+const formsOf = <Make, Request>(
+  clients: readonly (readonly [name: string, make: Make])[],
+  forms: (make: Make) => Forms<Request>,
+): readonly (readonly [name: string, ask: Ask<Request>])[] =>
+  clients.flatMap(([client, make]) =>
+    Object.entries(forms(make)).map(([form, ask]) => [`${client}, ${form}`, ask] as const),
+  )
+
+const servedUnder = (model: string): readonly object[] => [
+  ...(lab.p1.served.answers[model] ?? []),
+  ...(lab.m1.served.answers[model] ?? []),
+]
+
+const sorted = (units: readonly object[]): readonly string[] => units.map(comparableUnits).toSorted()
+
+/** Messages upstreams tell for how long they keep what they cache, which means nothing elsewhere. */
+const comparableUnits = (units: object): string =>
+  JSON.stringify(
+    Object.entries(units)
+      .filter(([name]) => name !== 'cacheWriteHourTokens')
+      .toSorted(),
+  )
+
+/** What was reported to clients is what the upstream has served under this model since then. */
+async function expectServed(
+  model: string,
+  before: number,
+  reported: readonly Readonly<Record<string, number>>[],
+): Promise<void> {
+  await Promise.all([lab.p1.idle(), lab.m1.idle()])
+  expect(sorted(reported)).toEqual(sorted(servedUnder(model).slice(before)))
+}
+
+/** All cells of one scenario in one dialect at once: every client and form, natively and translated. */
+async function expectSame<Request>(
+  dialect: Dialect,
+  request: Request,
+  { native, translated }: { readonly native: string; readonly translated: readonly string[] },
+  asks: readonly (readonly [name: string, ask: Ask<Request>])[],
+  differs: readonly string[] = [],
+): Promise<void> {
+  const answers = new Map<string, object>()
+  const servedBefore = translated.map((model) => servedUnder(model).length)
+  await Promise.all(
+    asks.flatMap(([name, ask]) =>
+      [native, ...translated].map(async (model) => answers.set(`${name}: ${model}`, await ask(model, request))),
+    ),
+  )
+  const answerOf = (name: string, model: string): object => answers.get(`${name}: ${model}`) ?? {}
+  const shapesOf = (modelOf: (model: string) => string): object =>
+    Object.fromEntries(
+      asks.flatMap(([name]) =>
+        translated.map((model) => [
+          `${name}: ${model}`,
+          comparableAnswer(answerOf(name, modelOf(model)), dialect, differs),
+        ]),
+      ),
+    )
+  expect(shapesOf((model) => model)).toEqual(shapesOf(() => native))
+  for (const [index, model] of translated.entries()) {
+    const reported = asks.map(([name]) => reportedUnits(answerOf(name, model), dialect))
+    await expectServed(model, servedBefore[index] ?? 0, reported)
+  }
+}
+
+const rowsOf = (dialect: Dialect) => Object.entries(SCENARIOS).filter(([, scenario]) => dialect in scenario)
+
+describe('The same request, natively and translated, is answered the same, and used what the upstream says', () => {
   /** No judge of an upstream has refused anything. */
   afterEach(() => {
     expect([...lab.p1.violations, ...lab.m1.violations]).toEqual([])
   })
 
-  describe.each(OPENAI_CLIENTS)('with %s', (_name, makeClient) => {
-    const chat = async (model: string, request: Chat): Promise<unknown> =>
-      shape(await makeClient(lab.gateway).chat.completions.create({ model, ...request }), DIFFERENCES.chat)
-
-    const chatStream = async (model: string, request: Chat): Promise<unknown> => {
-      const asked = { model, ...request, stream_options: { include_usage: true } }
-      const stream = chatHelpers(makeClient(lab.gateway)).stream(asked)
-      return shape(await stream.finalChatCompletion(), DIFFERENCES.chat)
-    }
-
-    it.each(ROWS)('chat over messages: %s', async (_scenario, { chat: request }) => {
-      expect(await chat(MESSAGES_MODEL, request)).toEqual(await chat(CHAT_MODEL, request))
-      expect(await chatStream(MESSAGES_MODEL, request)).toEqual(await chatStream(CHAT_MODEL, request))
-    })
-
-    const respond = async (model: string, request: Responses): Promise<unknown> =>
-      shape(await makeClient(lab.gateway).responses.create({ model, ...request }), DIFFERENCES.responses)
-
-    const respondStream = async (model: string, request: Responses): Promise<unknown> => {
-      const stream = makeClient(lab.gateway).responses.stream({ model, ...request })
-      return shape(await stream.finalResponse(), DIFFERENCES.responses)
-    }
-
-    it.each(ROWS)('responses over messages and over chat: %s', async (_scenario, { responses: request }) => {
-      const native = await respond(CHAT_MODEL, request)
-      const nativeStream = await respondStream(CHAT_MODEL, request)
-      for (const model of [MESSAGES_MODEL, CHAT_ONLY_MODEL]) {
-        expect(await respond(model, request)).toEqual(native)
-        expect(await respondStream(model, request)).toEqual(nativeStream)
-      }
-    })
+  it.each(rowsOf('chat'))('chat over messages: %s', async (_name, { chat, isThought, differs, isHelperless }) => {
+    if (chat === undefined) throw new Error('No request')
+    const models = { native: isThought === true ? THINKING_CHAT_MODEL : CHAT_MODEL, translated: [MESSAGES_MODEL] }
+    const asks = formsOf(OPENAI_CLIENTS, chatForms).filter(([name]) => isHelperless !== true || name.endsWith('whole'))
+    await expectSame('chat', chat, models, asks, differs?.chat)
   })
 
-  describe.each(ANTHROPIC_CLIENTS)('with %s', (_name, makeClient) => {
-    const asked = (model: string, { max_tokens: maximum = 1000, ...request }: Scenario['messages']) => ({
-      model,
-      max_tokens: maximum,
-      ...request,
-    })
-    const create = async (model: string, request: Scenario['messages']): Promise<unknown> =>
-      shape(await makeClient(lab.gateway).messages.create(asked(model, request)), DIFFERENCES.messages)
+  it.each(rowsOf('messages'))('messages over chat: %s', async (_name, { messages, isThought, differs }) => {
+    if (messages === undefined) throw new Error('No request')
+    const models = { native: MESSAGES_MODEL, translated: [isThought === true ? THINKING_CHAT_MODEL : CHAT_MODEL] }
+    await expectSame('messages', messages, models, formsOf(ANTHROPIC_CLIENTS, messagesForms), differs?.messages)
+  })
 
-    const stream = async (model: string, request: Scenario['messages']): Promise<unknown> =>
-      shape(await makeClient(lab.gateway).messages.stream(asked(model, request)).finalMessage(), DIFFERENCES.messages)
+  it.each(rowsOf('responses'))('responses over both: %s', async (_name, { responses, isThought, differs }) => {
+    if (responses === undefined) throw new Error('No request')
+    const models =
+      isThought === true
+        ? { native: THINKING_CHAT_MODEL, translated: [MESSAGES_MODEL, CHAT_ONLY_THINKING_MODEL] }
+        : { native: CHAT_MODEL, translated: [MESSAGES_MODEL, CHAT_ONLY_MODEL] }
+    await expectSame('responses', responses, models, formsOf(OPENAI_CLIENTS, responsesForms), differs?.responses)
+  })
 
-    it.each(ROWS)('messages over chat: %s', async (_scenario, { messages: request }) => {
-      expect(await create(CHAT_MODEL, request)).toEqual(await create(MESSAGES_MODEL, request))
-      expect(await stream(CHAT_MODEL, request)).toEqual(await stream(MESSAGES_MODEL, request))
+  const LONG = 'a rule '.repeat(200)
+  const MARK = { prompt_cache_breakpoint: { mode: 'explicit' } } as const
+
+  it('counts what the upstream wrote to its cache, and then read from it', async () => {
+    const before = servedUnder(MESSAGES_MODEL).length
+    const twice = async (dialect: Dialect, ask: () => Promise<object>): Promise<Readonly<Record<string, number>>[]> => [
+      reportedUnits(await ask(), dialect),
+      reportedUnits(await ask(), dialect),
+    ]
+    const chats = formsOf(OPENAI_CLIENTS, chatForms).map(([name, ask]) => {
+      const content = [{ type: 'text' as const, text: `chat ${name} ${LONG}`, ...MARK }]
+      const messages = [
+        { role: 'system' as const, content },
+        { role: 'user' as const, content: 'Hi' },
+      ]
+      return twice('chat', () => ask(MESSAGES_MODEL, { messages }))
     })
+    const responses = formsOf(OPENAI_CLIENTS, responsesForms).map(([name, ask]) => {
+      const content = [{ type: 'input_text' as const, text: `response ${name} ${LONG}`, ...MARK }]
+      return twice('responses', () => ask(MESSAGES_MODEL, { input: [{ role: 'user', content }] }))
+    })
+    const reported = await Promise.all([...chats, ...responses])
+    for (const [first, second] of reported) {
+      expect(first?.['cacheWriteTokens']).toBeGreaterThan(300)
+      expect(second?.['cachedTokens']).toBe(first?.['cacheWriteTokens'])
+    }
+    await expectServed(MESSAGES_MODEL, before, reported.flat())
+  })
+
+  it('shows what the upstream thought where the client’s dialect has a place for it', async () => {
+    const chat = { messages: [{ role: 'user' as const, content: 'Think' }], reasoning_effort: 'low' as const }
+    await Promise.all(
+      formsOf(OPENAI_CLIENTS, chatForms).map(async ([name, ask]) => {
+        // Of what they do not know the helpers keep the last piece alone; whole blocks stand in one piece.
+        const text = name.endsWith('whole') ? THINKING_TEXT : expect.any(String)
+        const message = { reasoning_content: text, thinking_blocks: [{ thinking: THINKING_TEXT }] }
+        expect(await ask(MESSAGES_MODEL, chat)).toMatchObject({ choices: [{ message }] })
+      }),
+    )
+    const response = { input: 'Think', reasoning: { effort: 'low' as const, summary: 'auto' as const } }
+    const item = { type: 'reasoning', summary: [{ text: THINKING_TEXT }], encrypted_content: expect.any(String) }
+    await Promise.all(
+      formsOf(OPENAI_CLIENTS, responsesForms).map(async ([, ask]) => {
+        expect(await ask(MESSAGES_MODEL, response)).toMatchObject({ output: [item, { type: 'message' }] })
+      }),
+    )
   })
 })

@@ -11,6 +11,12 @@ export const STRICT_KEY = 'strict-gateway-key'
 export const CHAT_MODEL = 'gpt-4o-mini'
 export const MESSAGES_MODEL = 'claude-sonnet-4-5'
 
+/** Served on chat alone, so that everything else is translated to it. */
+export const CHAT_ONLY_MODEL = 'gpt-4o'
+/** Models that think. */
+export const THINKING_CHAT_MODEL = 'gpt-5-mini'
+export const CHAT_ONLY_THINKING_MODEL = 'gpt-5-nano'
+
 /** A gateway that translates, with a chat and a messages upstream behind it. */
 export interface TranslationLab {
   readonly gateway: TestGateway
@@ -33,7 +39,12 @@ export async function startTranslationLab(sections: object = {}, options: object
     sections: {
       dialects: { translate: 'on' },
       // Chat alone, so that responses and messages are translated to it; the simulator knows the name of another model.
-      models: [{ id: 'gpt-4o', class: 'chat', providers: ['p1'], dialects: ['chat'] }],
+      models: [CHAT_ONLY_MODEL, CHAT_ONLY_THINKING_MODEL].map((id) => ({
+        id,
+        class: 'chat',
+        providers: ['p1'],
+        dialects: ['chat'],
+      })),
       ...sections,
     },
   })
@@ -48,6 +59,3 @@ export async function startTranslationLab(sections: object = {}, options: object
     },
   }
 }
-
-/** Served on chat alone, so that everything else is translated to it. */
-export const CHAT_ONLY_MODEL = 'gpt-4o'

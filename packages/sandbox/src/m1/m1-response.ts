@@ -1,5 +1,14 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { answerPieces, estimateTokens, exampleOf, argumentsWord, TextRun } from '../server/generated-text.js'
+import {
+  answerPieces,
+  argumentsWord,
+  estimateTokens,
+  exampleOf,
+  hasWord,
+  REFUSAL,
+  TextRun,
+  unfilteredWords,
+} from '../server/generated-text.js'
 import { fieldOf, isObject, type JsonObject, objectsOf, parseJsonObject, textOf } from '../server/json-value.js'
 import { contentText, type M1Request, signThinking, THINKING_TEXT, toolResultTexts } from './m1-request.js'
 import { isCallersTool } from './m1-tool-rules.js'
@@ -26,10 +35,13 @@ export function decideBlocks(request: M1Request): readonly M1Block[] {
             omitted: request.thinking.display === 'omitted',
           },
         ]
+  if (hasWord(request.callerText, 'refuse')) return thinking
   const calls = toolCalls(request)
   if (calls.length > 0) return [...thinking, ...calls]
   const pieces = answerPieces(request.callerText, words(request))
-  return [...thinking, { type: 'text', run: new TextRun(pieces, request.maxTokens, request.stopSequences) }]
+  const { maxTokens, stopSequences, callerText } = request
+  const run = new TextRun(pieces, maxTokens, stopSequences, unfilteredWords(callerText))
+  return [...thinking, { type: 'text', run }]
 }
 
 function words(request: M1Request): string {
@@ -67,19 +79,29 @@ function chosenTools(request: M1Request, choice: unknown): readonly JsonObject[]
 export interface StopFacts {
   readonly stop_reason: string
   readonly stop_sequence: string | null
+  /** Of a refusal. */
+  readonly stop_details?: { readonly type: 'refusal'; readonly category: null; readonly explanation: string | null }
 }
 
 /** Why the answer ended; valid when all its blocks were written. */
-function stopOf(blocks: readonly M1Block[]): StopFacts {
+function stopOf(blocks: readonly M1Block[], { callerText }: M1Request): StopFacts {
   const last = blocks.at(-1)
+  if (hasWord(callerText, 'refuse')) return refused(REFUSAL)
   if (last === undefined) return { stop_reason: 'max_tokens', stop_sequence: null }
   if (last.type === 'compaction') return { stop_reason: 'compaction', stop_sequence: null }
   if (last.type === 'tool_use') return { stop_reason: 'tool_use', stop_sequence: null }
   const run = last.type === 'text' ? last.run : undefined
+  if (run?.ended === 'filter') return refused(null)
   if (run?.ended === 'limit') return { stop_reason: 'max_tokens', stop_sequence: null }
   if (run?.ended === 'stop') return { stop_reason: 'stop_sequence', stop_sequence: run.stoppedBy ?? null }
   return { stop_reason: 'end_turn', stop_sequence: null }
 }
+
+const refused = (explanation: string | null): StopFacts => ({
+  stop_reason: 'refusal',
+  stop_sequence: null,
+  stop_details: { type: 'refusal', category: null, explanation },
+})
 
 interface InputUsage {
   readonly input_tokens: number
@@ -131,11 +153,12 @@ export interface OutputUsage {
   readonly output_tokens_details?: { readonly thinking_tokens: number }
 }
 
-/** Output tokens of all blocks, thinking included; valid when they were written. */
-function outputUsage(blocks: readonly M1Block[]): OutputUsage {
+/** Output tokens of all blocks, thinking included, and of why the model refuses; valid when they were written. */
+function outputUsage(blocks: readonly M1Block[], { callerText }: M1Request): OutputUsage {
   const thinking = blocks.filter((block) => block.type === 'thinking')
   const details = { output_tokens_details: { thinking_tokens: tokensOfBlocks(thinking) } }
-  return { output_tokens: tokensOfBlocks(blocks), ...(thinking.length === 0 ? {} : details) }
+  const explained = hasWord(callerText, 'refuse') ? estimateTokens(REFUSAL) : 0
+  return { output_tokens: tokensOfBlocks(blocks) + explained, ...(thinking.length === 0 ? {} : details) }
 }
 
 function tokensOfBlocks(blocks: readonly M1Block[]): number {
@@ -164,9 +187,9 @@ export function m1Message(request: M1Request, id: string, blocks: readonly M1Blo
     type: 'message',
     role: 'assistant',
     content,
-    ...stopOf(blocks),
+    ...stopOf(blocks, request),
     ...appliedEdits(request.body),
-    usage: { ...input, ...outputUsage(blocks), service_tier: 'standard', inference_geo: 'not_available' },
+    usage: { ...input, ...outputUsage(blocks, request), service_tier: 'standard', inference_geo: 'not_available' },
   }
 }
 
@@ -237,9 +260,9 @@ export function* m1Events(
     input_tokens: input.input_tokens,
     cache_creation_input_tokens: input.cache_creation_input_tokens,
     cache_read_input_tokens: input.cache_read_input_tokens,
-    ...outputUsage(blocks),
+    ...outputUsage(blocks, request),
   }
-  yield event('message_delta', { delta: stopOf(blocks), usage, ...appliedEdits(request.body) })
+  yield event('message_delta', { delta: stopOf(blocks, request), usage, ...appliedEdits(request.body) })
   yield event('message_stop', {})
 }
 

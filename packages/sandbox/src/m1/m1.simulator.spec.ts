@@ -526,6 +526,18 @@ describe('the wire format of messages', () => {
     expect(stopped).toMatchObject({ stop_reason: 'stop_sequence', stop_sequence: 'there' })
   })
 
+  it('refuses, or is filtered, where the text asks for it', async () => {
+    const answered = (content: string): Promise<unknown> =>
+      lab.client.messages.stream({ ...helloMessage, messages: [{ role: 'user', content }] }).finalMessage()
+    const details = { type: 'refusal', category: null, explanation: 'I cannot help with that.' }
+    expect(await answered('#refuse')).toMatchObject({ content: [], stop_reason: 'refusal', stop_details: details })
+    expect(await answered('#filter #words=9')).toMatchObject({
+      content: [{ text: 'word1 word2 word3' }],
+      stop_reason: 'refusal',
+      stop_details: { explanation: null },
+    })
+  })
+
   it('writes marked blocks to the cache once and reads them afterwards', async () => {
     const system = [
       {

@@ -79,7 +79,7 @@ export function* chatChunks(request: ChatRequest, answer: ChatAnswer): Generator
       yield* thoughtChunks(request, writer, index)
     }
     const runs = indexes.map(() => answer.newRun())
-    yield* interleave(runs.map((run, index) => textChunks(request, writer, index, run)))
+    yield* interleave(runs.map((run, index) => textChunks(request, writer, { index, run, member: answer.member })))
     tokens = runs.reduce((sum, run) => sum + run.count, 0)
   }
   yield* writer.usage(chatUsage(request, tokens))
@@ -94,11 +94,10 @@ function* thoughtChunks(request: ChatRequest, writer: ChunkWriter, index: number
 function* textChunks(
   request: ChatRequest,
   writer: ChunkWriter,
-  index: number,
-  run: ReturnType<Extract<ChatAnswer, { kind: 'text' }>['newRun']>,
+  { index, run, member }: { readonly index: number; readonly run: TextRun; readonly member: 'content' | 'refusal' },
 ): Generator<string> {
   for (const piece of run) {
-    yield writer.choices({ index, delta: { content: piece }, ...logprobsOf(request, [piece]), finish_reason: null })
+    yield writer.choices({ index, delta: { [member]: piece }, ...logprobsOf(request, [piece]), finish_reason: null })
   }
   yield writer.choices({ index, delta: {}, ...nullLogprobs(request), finish_reason: finishReason(run) })
 }
@@ -114,6 +113,14 @@ function* callChunks(
     writer.choices({ index, delta, ...nullLogprobs(request), finish_reason: reason })
   yield choice({ role: 'assistant', content: null }, null)
   yield* thoughtChunks(request, writer, index)
+  if (finish === 'function_call') {
+    for (const { name, input } of calls) {
+      yield choice({ function_call: { name, arguments: '' } }, null)
+      for (const piece of halves(input)) yield choice({ function_call: { arguments: piece } }, null)
+    }
+    yield choice({}, finish)
+    return
+  }
   for (const [position, call] of calls.entries()) {
     const key = call.type === 'custom' ? 'input' : 'arguments'
     const opening = { index: position, id: call.id, type: call.type, [call.type]: { name: call.name, [key]: '' } }

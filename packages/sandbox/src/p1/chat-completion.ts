@@ -1,6 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { synthesizeSpeech } from '../audio/speech-synthesizer.js'
-import { answerPieces, estimateTokens, exampleOf, argumentsWord, TextRun } from '../server/generated-text.js'
+import {
+  answerPieces,
+  argumentsWord,
+  estimateTokens,
+  exampleOf,
+  hasWord,
+  REFUSAL,
+  TextRun,
+  unfilteredWords,
+} from '../server/generated-text.js'
 import { fieldOf, isObject, type JsonObject, listOf, objectsOf, textOf } from '../server/json-value.js'
 import {
   type ChatAudioFormat,
@@ -24,22 +33,40 @@ export interface ToolCall {
 }
 
 export type ChatAnswer =
-  | { readonly kind: 'text'; readonly newRun: () => TextRun }
-  | { readonly kind: 'tools'; readonly calls: readonly ToolCall[]; readonly finishReason: 'tool_calls' | 'stop' }
+  | { readonly kind: 'text'; readonly member: 'content' | 'refusal'; readonly newRun: () => TextRun }
+  | {
+      readonly kind: 'tools'
+      readonly calls: readonly ToolCall[]
+      readonly finishReason: 'tool_calls' | 'function_call' | 'stop'
+    }
 
 /** Decides what the model says: tool calls right after a user message that offers tools, otherwise words. */
 export function decideAnswer(request: ChatRequest): ChatAnswer {
+  const limit = wordLimit(request)
+  if (hasWord(request.callerText, 'refuse')) {
+    return { kind: 'text', member: 'refusal', newRun: () => new TextRun(answerPieces('', REFUSAL), limit, []) }
+  }
   const calls = toolCalls(request)
   if (calls.length > 0) {
+    if (isLegacy(request.body)) return { kind: 'tools', calls, finishReason: 'function_call' }
     // A forced function has been seen to end with `stop` although it called (section 4 of the chat notes).
     const forced = fieldOf(request.body['tool_choice'], 'type') === 'function'
     return { kind: 'tools', calls, finishReason: forced ? 'stop' : 'tool_calls' }
   }
-  const limit = wordLimit(request)
   // Pieces of an answer are made as they are taken: each choice has its own.
   const pieces = (): Iterable<string> => answerPieces(request.callerText, words(request))
-  return { kind: 'text', newRun: () => new TextRun(pieces(), limit, stops(request.body)) }
+  const newRun = (): TextRun => new TextRun(pieces(), limit, stops(request.body), unfilteredWords(request.callerText))
+  return { kind: 'text', member: 'content', newRun }
 }
+
+/** Whether the caller knows only the older form of tools, of one call in an answer. */
+const isLegacy = (body: JsonObject): boolean => objectsOf(body['functions']).length > 0
+
+/** The tools of a request, those of the older form as today's. */
+const offeredTools = ({ body }: ChatRequest): readonly JsonObject[] => [
+  ...objectsOf(body['tools']),
+  ...objectsOf(body['functions']).map((definition) => ({ type: 'function', function: definition })),
+]
 
 function stops(body: JsonObject): readonly string[] {
   const stop = body['stop']
@@ -66,7 +93,7 @@ function plainWords(request: ChatRequest): string {
 /** Those that no assistant has spoken after; a user may have added to them, as with pictures that no result can hold. */
 function toolResults({ messages }: ChatRequest): readonly JsonObject[] {
   const lastCaller = messages.findLastIndex((message) => message['role'] === 'assistant')
-  return messages.slice(lastCaller + 1).filter((message) => message['role'] === 'tool')
+  return messages.slice(lastCaller + 1).filter(({ role }) => role === 'tool' || role === 'function')
 }
 
 function heardAudio(audio: unknown): string {
@@ -75,7 +102,7 @@ function heardAudio(audio: unknown): string {
 }
 
 function toolCalls(request: ChatRequest): readonly ToolCall[] {
-  const choice = request.body['tool_choice']
+  const choice = request.body['tool_choice'] ?? request.body['function_call']
   const isAnswered = toolResults(request).length > 0
   if (choice === 'none' || isAnswered || request.messages.at(-1)?.['role'] === 'assistant') return []
   return chosenTools(request, choice).map((tool, index) => ({
@@ -88,7 +115,7 @@ function toolCalls(request: ChatRequest): readonly ToolCall[] {
 
 /** The tools the caller's text names, or the first one; only one when parallel calls are off or a tool is forced. */
 function chosenTools(request: ChatRequest, choice: unknown): readonly JsonObject[] {
-  const tools = objectsOf(request.body['tools'])
+  const tools = offeredTools(request)
   if (isObject(choice) && choice['type'] !== 'allowed_tools') {
     return tools.filter((tool) => toolName(tool) === toolName(choice))
   }
@@ -96,7 +123,8 @@ function chosenTools(request: ChatRequest, choice: unknown): readonly JsonObject
   const usable = allowed.length > 0 ? tools.filter((tool) => allowed.includes(toolName(tool))) : tools
   const named = usable.filter((tool) => request.callerText.includes(toolName(tool)))
   const chosen = named.length > 0 ? named : usable.slice(0, 1)
-  return request.body['parallel_tool_calls'] === false ? chosen.slice(0, 1) : chosen
+  const isSerial = request.body['parallel_tool_calls'] === false || isLegacy(request.body)
+  return isSerial ? chosen.slice(0, 1) : chosen
 }
 
 function toolInput(tool: JsonObject, verbatim: string | undefined): string {
@@ -125,7 +153,8 @@ export function newEnvelope(request: ChatRequest): Envelope {
   }
 }
 
-export function finishReason(run: TextRun): 'length' | 'stop' {
+export function finishReason(run: TextRun): 'length' | 'stop' | 'content_filter' {
+  if (run.ended === 'filter') return 'content_filter'
   return run.ended === 'limit' ? 'length' : 'stop'
 }
 
@@ -134,6 +163,12 @@ function wholeCall(call: ToolCall): Readonly<Record<string, unknown>> {
   return call.type === 'custom'
     ? { id: call.id, type: call.type, custom: { name: call.name, input: call.input } }
     : { id: call.id, type: call.type, function: { name: call.name, arguments: call.input } }
+}
+
+function wholeCalls({ calls, finishReason: reason }: Extract<ChatAnswer, { kind: 'tools' }>): object {
+  const [first] = calls
+  if (reason !== 'function_call' || first === undefined) return { tool_calls: calls.map(wholeCall) }
+  return { function_call: { name: first.name, arguments: first.input } }
 }
 
 /** The `logprobs` member of a choice: absent on audio models, null unless asked for. */
@@ -240,8 +275,7 @@ function choice(
   speak: (words: string) => SpokenAnswer,
 ): { choice: Readonly<Record<string, unknown>>; tokens: number } {
   if (answer.kind === 'tools') {
-    const calls = answer.calls.map(wholeCall)
-    const said = { role: 'assistant', content: null, tool_calls: calls, refusal: null, annotations: [] }
+    const said = { role: 'assistant', content: null, ...wholeCalls(answer), refusal: null, annotations: [] }
     const message = { ...said, ...thoughtsOf(request) }
     return {
       choice: { index, message, ...logprobsOf(request, []), finish_reason: answer.finishReason },
@@ -253,7 +287,14 @@ function choice(
   const text = pieces.join('')
   const message =
     request.audioFormat === undefined
-      ? { role: 'assistant', content: text, refusal: null, annotations: [], ...thoughtsOf(request) }
+      ? {
+          role: 'assistant',
+          content: null,
+          refusal: null,
+          [answer.member]: text,
+          annotations: [],
+          ...thoughtsOf(request),
+        }
       : { role: 'assistant', content: null, refusal: null, audio: wholeAudio(speak(text), text), annotations: [] }
   return {
     choice: { index, message, ...logprobsOf(request, pieces), finish_reason: finishReason(run) },

@@ -515,6 +515,34 @@ describe('the wire format of chat', () => {
     expect(stopped.choices[0]).toMatchObject({ finish_reason: 'stop', message: { content: 'You said: ' } })
   })
 
+  it('refuses, or is filtered, where the text asks for it', async () => {
+    const choiceOf = async (content: string): Promise<unknown> => {
+      const asked = { model: 'gpt-4o', messages: [{ role: 'user' as const, content }] }
+      return (await lab.client.chat.completions.create(asked)).choices[0]
+    }
+    expect(await choiceOf('#refuse')).toMatchObject({
+      finish_reason: 'stop',
+      message: { content: null, refusal: 'I cannot help with that.' },
+    })
+    expect(await choiceOf('#filter #words=9')).toMatchObject({
+      finish_reason: 'content_filter',
+      message: { content: 'word1 word2 word3', refusal: null },
+    })
+  })
+
+  it('calls one function where the request offers functions of the older form', async () => {
+    const asked = {
+      model: 'gpt-4o',
+      messages: [{ role: 'user' as const, content: 'Call f and g' }],
+      functions: [{ name: 'f' }, { name: 'g' }],
+    }
+    const { choices } = await lab.client.chat.completions.create(asked)
+    const message = { content: null, function_call: { name: 'f', arguments: '{}' } }
+    expect(choices[0]).toMatchObject({ finish_reason: 'function_call', message })
+    const frames = await framesOf(asked)
+    expect(JSON.stringify(frames)).toContain('"delta":{"function_call":{"name":"f","arguments":""}}')
+  })
+
   it('makes as many chunks or words as the magic text says', async () => {
     const frames = await framesOf({ model: 'gpt-4o', messages: [{ role: 'user', content: '#chunks=500' }] })
     expect(frames).toHaveLength(502)

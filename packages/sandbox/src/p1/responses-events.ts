@@ -18,6 +18,7 @@ export class ResponseWriter {
   #padded = 0
   #words = 0
   #isCut = false
+  #isFiltered = false
 
   constructor(
     private readonly request: ResponsesRequest,
@@ -37,6 +38,7 @@ export class ResponseWriter {
       status: this.#isCut ? 'incomplete' : 'completed',
       output: this.#output,
       words: this.#words,
+      ...(this.#isFiltered ? { incompleteReason: 'content_filter' } : {}),
     }
     yield this.#lifecycle(end.status, end)
   }
@@ -56,7 +58,7 @@ export class ResponseWriter {
     if (this.#isCut) return
     const answer = decideAnswer(chat)
     if (answer.kind === 'text') {
-      yield* this.#message(answer.newRun())
+      yield* this.#message(answer.newRun(), answer.member === 'refusal')
       return
     }
     for (const call of answer.calls) yield* this.#call(call)
@@ -84,11 +86,20 @@ export class ResponseWriter {
     yield this.#itemDone({ ...item, summary: isSummed ? [part] : [], ...sealed })
   }
 
-  *#message(run: TextRun): Generator<ResponseEvent> {
+  *#message(run: TextRun, isRefusal: boolean): Generator<ResponseEvent> {
     const place = { output_index: this.#output.length }
     const item = { id: newId('msg'), type: 'message', status: 'in_progress', role: 'assistant', content: [] }
     yield this.#event('response.output_item.added', { ...place, item })
     const at = { ...place, item_id: item.id, content_index: 0 }
+    const whole = yield* isRefusal ? this.#refusal(run, at) : this.#text(run, at)
+    yield this.#event('response.content_part.done', { ...at, part: whole })
+    this.#words = run.count
+    this.#isFiltered = run.ended === 'filter'
+    this.#isCut = run.ended === 'limit' || this.#isFiltered
+    yield this.#itemDone({ ...item, status: this.#isCut ? 'incomplete' : 'completed', content: [whole] })
+  }
+
+  *#text(run: TextRun, at: JsonObject): Generator<ResponseEvent, JsonObject> {
     const part = { type: 'output_text', annotations: [], logprobs: [], text: '' }
     yield this.#event('response.content_part.added', { ...at, part })
     const pieces: string[] = []
@@ -97,12 +108,20 @@ export class ResponseWriter {
       yield this.#delta('response.output_text.delta', { ...at, delta: piece, logprobs: this.#logprobs([piece]) })
     }
     const text = pieces.join('')
-    const whole = { ...part, text, logprobs: this.#logprobs(pieces) }
-    yield this.#event('response.output_text.done', { ...at, text, logprobs: whole.logprobs })
-    yield this.#event('response.content_part.done', { ...at, part: whole })
-    this.#words = run.count
-    this.#isCut = run.ended === 'limit'
-    yield this.#itemDone({ ...item, status: this.#isCut ? 'incomplete' : 'completed', content: [whole] })
+    const logprobs = this.#logprobs(pieces)
+    yield this.#event('response.output_text.done', { ...at, text, logprobs })
+    return { ...part, text, logprobs }
+  }
+
+  *#refusal(run: TextRun, at: JsonObject): Generator<ResponseEvent, JsonObject> {
+    yield this.#event('response.content_part.added', { ...at, part: { type: 'refusal', refusal: '' } })
+    let refusal = ''
+    for (const piece of run) {
+      refusal += piece
+      yield this.#delta('response.refusal.delta', { ...at, delta: piece })
+    }
+    yield this.#event('response.refusal.done', { ...at, refusal })
+    return { type: 'refusal', refusal }
   }
 
   *#call({ id: callId, type, name, input }: ToolCall): Generator<ResponseEvent> {

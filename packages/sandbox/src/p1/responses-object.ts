@@ -9,6 +9,8 @@ export interface ResponseState {
   readonly output?: readonly JsonObject[]
   /** Tokens of the words, or of the calls. */
   readonly words?: number
+  /** Why it is incomplete; absent = the maximum. */
+  readonly incompleteReason?: 'max_output_tokens' | 'content_filter'
   readonly error?: JsonObject
 }
 
@@ -25,7 +27,7 @@ export function responseObject(request: ResponsesRequest, id: string, state: Res
     background: request.background,
     completed_at: status === 'completed' ? Math.floor(Date.now() / 1000) : null,
     error,
-    incomplete_details: status === 'incomplete' ? { reason: 'max_output_tokens' } : null,
+    incomplete_details: status === 'incomplete' ? { reason: state.incompleteReason ?? 'max_output_tokens' } : null,
     instructions: body['instructions'] ?? null,
     max_output_tokens: body['max_output_tokens'] ?? null,
     model: resolvedModel(model),

@@ -137,6 +137,17 @@ describe('the official SDK against the P1 simulator of responses', () => {
     expect(next.usage?.input_tokens_details.cached_tokens).toBe(2432)
   })
 
+  it('refuses, or is filtered, where the text asks for it', async () => {
+    const refused = await lab.client.responses.stream({ ...good, input: '#refuse' }).finalResponse()
+    const refusal = { type: 'refusal', refusal: 'I cannot help with that.' }
+    expect(refused).toMatchObject({ status: 'completed', output: [{ status: 'completed', content: [refusal] }] })
+    expect(await lab.client.responses.create({ ...good, input: '#filter #words=9' })).toMatchObject({
+      status: 'incomplete',
+      incomplete_details: { reason: 'content_filter' },
+      output_text: 'word1 word2 word3',
+    })
+  })
+
   it('is incomplete when words or thoughts exceed the limit', async () => {
     const words = await lab.client.responses.create({ ...good, input: '#words=20', max_output_tokens: 16 })
     expect(words).toMatchObject({

@@ -9,12 +9,28 @@ import { fieldOf, isObject, type JsonObject, listOf } from './json-value.js'
  * | `#chunks=N` | chat, messages and responses: N content pieces `piece <n>` |
  * | `#words=N` | chat, messages and responses: an answer of N words |
  * | `#hold=N` | any event stream: N frames, then silence until the client disconnects |
+ * | `#refuse` | chat, messages and responses: the model refuses, and says why |
+ * | `#filter` | chat, messages and responses: the answer is cut behind three words by a filter of what may be said |
  * | `#args={…}` | the arguments of the first tool call, taken verbatim up to the end of the text |
  */
 export function numberWord(text: string, word: 'bytes' | 'chunks' | 'words' | 'hold'): number | undefined {
   const digits = new RegExp(`(?:^|\\s)#${word}=(\\d{1,12})(?=\\s|$)`).exec(text)?.[1]
   return digits === undefined ? undefined : Number(digits)
 }
+
+/** Whether the model is to refuse, or its answer to be filtered. */
+export const hasWord = (text: string, word: 'refuse' | 'filter'): boolean =>
+  new RegExp(`(?:^|\\s)#${word}(?=\\s|$)`).test(text)
+
+/** Why a model refuses. */
+export const REFUSAL = 'I cannot help with that.'
+
+/** Words of an answer before its filter acts. */
+const UNFILTERED_WORDS = 3
+
+/** The words that a filter lets pass where the client's text asks for it. */
+export const unfilteredWords = (callerText: string): number =>
+  hasWord(callerText, 'filter') ? UNFILTERED_WORDS : Infinity
 
 export function argumentsWord(text: string): string | undefined {
   return /(?:^|\s)#args=(.*)$/s.exec(text)?.[1]
@@ -95,14 +111,14 @@ function exampleObject(schema: JsonObject, depth: number): JsonObject {
 }
 
 /**
- * The words of one answer while they are being sent: ends early at `limit` pieces or at a stop sequence, and knows
+ * The words of one answer while they are being sent: ends early at `limit` pieces, at a stop sequence or at a filter, and knows
  * afterwards why it ended and how many pieces (counted as tokens) went out.
  */
 export class TextRun implements Iterable<string> {
   /** Pieces handed out so far. */
   count = 0
   /** Valid when the iteration is over. */
-  ended: 'complete' | 'limit' | 'stop' = 'complete'
+  ended: 'complete' | 'limit' | 'stop' | 'filter' = 'complete'
   /** The stop sequence met, when `ended` is `stop`. */
   stoppedBy: string | undefined
 
@@ -110,12 +126,17 @@ export class TextRun implements Iterable<string> {
     private readonly pieces: Iterable<string>,
     private readonly limit: number,
     private readonly stops: readonly string[],
+    private readonly unfiltered = Infinity,
   ) {}
 
   *[Symbol.iterator](): Generator<string> {
     for (const piece of this.stops.length > 0 ? this.#beforeStop() : this.pieces) {
       if (this.count >= this.limit) {
         this.ended = 'limit'
+        return
+      }
+      if (this.count >= this.unfiltered) {
+        this.ended = 'filter'
         return
       }
       this.count += 1
