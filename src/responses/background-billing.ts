@@ -102,9 +102,15 @@ export class BackgroundBilling {
 
   /** Ends the row and records its use, once whatever happens. Rejects with `overloaded` while the store is away. */
   async settle(row: BackgroundResponseRow, end: Ending = withoutFigures('upstream_failed')): Promise<void> {
-    await this.usage.endTask(endedTask(row, end, this.clock.nowMs()), (record) =>
-      this.rows.end(row, end.itemIds, record),
-    )
+    const task = endedTask(row, end, this.clock.nowMs())
+    try {
+      await this.usage.endTask(task, (record) => this.rows.end(row, end.itemIds, record))
+    } catch (error) {
+      if (error instanceof GatewayError || end.itemIds.length === 0) throw error
+      // A bill is worth more than later references to items.
+      await this.usage.endTask(task, (record) => this.rows.end(row, [], record))
+      this.logger.warn({ err: error, ...shown(row) }, 'the items of a background response could not be kept')
+    }
   }
 
   /** Its end may be near: it is asked for at once. Never rejects. */

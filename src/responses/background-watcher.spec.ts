@@ -262,6 +262,32 @@ describe('The watcher of responses in the background', () => {
     expect([lab.upstream.asked.length, lab.rows.records.size]).toEqual([2, 1])
   })
 
+  it('bills a response whose items cannot be pinned', async () => {
+    const lab = replica()
+    await lab.begin('resp_1')
+    lab.rows.failureOfPins = new Error('too many parameters')
+    lab.upstream.progress.set('resp_1', ended('resp_1'))
+    await passPoll(lab, 'resp_1')
+    expect([lab.usage.settled.length, lab.rows.records.size, lab.rows.pinned.size]).toEqual([1, 1, 0])
+    const line = { level: 40, msg: 'the items of a background response could not be kept', responseId: 'resp_1' }
+    expect(lab.log()).toMatchObject([line])
+  })
+
+  it('asks at growing intervals where an end cannot be written down for another reason than an outage', async () => {
+    const lab = replica()
+    await lab.begin('resp_1')
+    lab.rows.failureOfEnd = new Error('a fault')
+    lab.upstream.progress.set('resp_1', ended('resp_1'))
+    for (let round = 1; round <= 3; round++) {
+      await passPoll(lab, 'resp_1')
+      expect(rowOf(lab, 'resp_1')?.polls).toBe(round)
+    }
+    expect((rowOf(lab, 'resp_1')?.nextPollAtMs ?? 0) - lab.clock.nowMs()).toBeGreaterThan(10_000)
+    lab.rows.failureOfEnd = undefined
+    await passPoll(lab, 'resp_1')
+    expect(lab.usage.settled).toHaveLength(1)
+  })
+
   it('goes on when the store is back', async () => {
     const lab = replica()
     await lab.begin('resp_1')

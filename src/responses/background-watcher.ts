@@ -141,7 +141,7 @@ export class BackgroundWatcher implements OnModuleInit, OnModuleDestroy, BeforeA
       else await this.settle(row, result)
     } catch (error) {
       // Where the store is away the lease runs out.
-      if (!(error instanceof GatewayError)) this.logger.warn({ err: error, ...shown(row) }, 'poll failed')
+      if (!(error instanceof GatewayError)) await this.postpone(row, error)
     } finally {
       this.calls.delete(call)
     }
@@ -180,6 +180,12 @@ export class BackgroundWatcher implements OnModuleInit, OnModuleDestroy, BeforeA
     }
     await this.billing.settle(row)
     this.logger.warn({ reason: problem, ...shown(row) }, 'a background response is recorded without figures')
+  }
+
+  /** Of a fault that the next poll is likely to meet again. Never rejects. */
+  private async postpone(row: BackgroundResponseRow, error: unknown): Promise<void> {
+    this.logger.warn({ err: error, ...shown(row) }, 'poll failed')
+    await this.plan(row, row.misses).catch(() => undefined)
   }
 
   private async plan(row: BackgroundResponseRow, misses: number): Promise<void> {
