@@ -38,7 +38,8 @@ const withoutFigures = (outcome: UsageOutcome): Ending => ({ outcome, usage: und
 export class BackgroundBilling {
   /** Rows that the store did not take when their responses began. */
   private readonly unwritten: BackgroundResponseRow[] = []
-  private writing: Promise<void> = Promise.resolve()
+  /** Set while they are written. */
+  private writing: Promise<void> | undefined
   private onPlanned: (atMs: number) => void = () => undefined
 
   constructor(
@@ -76,9 +77,8 @@ export class BackgroundBilling {
     this.onPlanned(row.nextPollAtMs)
   }
 
-  async find(ownerId: string, id: string): Promise<BackgroundResponseRow | undefined> {
-    await this.writeUnwritten()
-    return await this.rows.find(ownerId, id)
+  find(ownerId: string, id: string): Promise<BackgroundResponseRow | undefined> {
+    return this.rows.find(ownerId, id)
   }
 
   /** Records the end that a caller is about to see. Never rejects: what is not recorded here is asked for later. */
@@ -126,7 +126,7 @@ export class BackgroundBilling {
 
   /** Rejects with `overloaded` while the store is away. */
   writeUnwritten(): Promise<void> {
-    this.writing = this.writing.catch(() => undefined).then(() => this.writeEach())
+    this.writing ??= this.writeEach().finally(() => (this.writing = undefined))
     return this.writing
   }
 

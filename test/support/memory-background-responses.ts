@@ -22,6 +22,8 @@ export class MemoryBackgroundResponses extends BackgroundResponses {
   readonly records = new Map<string, UsageRecord>()
   /** Of ended responses, by the ids of these. */
   readonly pinned = new Map<string, readonly string[]>()
+  /** How often a row was written, or was to be. */
+  begun = 0
   failure: Error | undefined
   /** What `end` fails with once it has been asked, and nothing is written. */
   failureOfEnd: Error | undefined
@@ -33,6 +35,7 @@ export class MemoryBackgroundResponses extends BackgroundResponses {
   }
 
   override begin(row: BackgroundResponseRow): Promise<void> {
+    this.begun++
     return this.work(() => {
       if (!this.rows.has(keyOf(row))) this.put({ ...row, lockedUntilMs: 0 })
     })
