@@ -7,7 +7,7 @@ import { LOGGER } from '../observability/observability.module.js'
 import { Clock } from '../tasks/background-work.js'
 import { type BackgroundResponseRow, BackgroundResponses } from './background-responses.js'
 import { isId } from '../dialects/kept-answers.js'
-import { OpenBillsMark } from './open-bills-mark.js'
+import { PendingUsageMarker } from './pending-usage-marker.js'
 import { RESPONSES } from './responses.endpoints.js'
 
 const FIRST_PAUSE_MS = 2_000
@@ -46,7 +46,7 @@ export class BackgroundBilling {
     private readonly rows: BackgroundResponses,
     private readonly usage: UsageRecorder,
     private readonly clock: Clock,
-    @Inject(OpenBillsMark) private readonly mark: Pick<OpenBillsMark, 'write' | 'remove'>,
+    @Inject(PendingUsageMarker) private readonly marker: Pick<PendingUsageMarker, 'write' | 'remove'>,
     @Inject(LOGGER) private readonly logger: Logger,
   ) {}
 
@@ -68,7 +68,7 @@ export class BackgroundBilling {
       this.logUnrecorded(row, 'its id cannot be asked for')
       return
     }
-    await this.mark.write()
+    await this.marker.write()
     try {
       await this.rows.begin(row)
     } catch (error) {
@@ -134,7 +134,7 @@ export class BackgroundBilling {
   async close(): Promise<void> {
     try {
       await this.writeUnwritten()
-      if ((await this.rows.nextDueAtMs()) === undefined) await this.mark.remove()
+      if ((await this.rows.nextDueAtMs()) === undefined) await this.marker.remove()
     } catch {
       for (const row of this.unwritten.splice(0)) this.logUnrecorded(row, 'the store cannot be reached')
     }

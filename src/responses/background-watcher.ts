@@ -17,7 +17,6 @@ import { DueWorkLoop } from '../tasks/due-work-loop.js'
 import { MISSES_UNTIL_GONE } from '../tasks/transitions.js'
 import { BackgroundBilling, MAXIMUM_PAUSE_MS, pauseMs, shown } from './background-billing.js'
 import { type BackgroundResponseRow, BackgroundResponses } from './background-responses.js'
-import { OpenBillsMark } from './open-bills-mark.js'
 import { RESPONSE_FIND } from './responses.endpoints.js'
 
 /** Questions to one channel at once, in this process; a claim takes as many rows. */
@@ -54,7 +53,6 @@ export class BackgroundWatcher implements OnModuleInit, OnModuleDestroy, BeforeA
     private readonly billing: BackgroundBilling,
     private readonly router: ProviderRouter,
     private readonly clock: Clock,
-    @Inject(OpenBillsMark) private readonly mark: Pick<OpenBillsMark, 'isThere'>,
     @Inject(LOGGER) private readonly logger: Logger,
   ) {
     this.loop = new DueWorkLoop(
@@ -85,8 +83,6 @@ export class BackgroundWatcher implements OnModuleInit, OnModuleDestroy, BeforeA
     this.database.whenOpen(() => {
       this.loop.start()
     })
-    // The store says itself what keeps it from opening.
-    if (this.mark.isThere) this.database.open().catch(() => undefined)
   }
 
   /** Questions under way are aborted, and claimed rows are free for other replicas. */
