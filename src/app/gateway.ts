@@ -8,6 +8,7 @@ import type { Logger, Logging } from '../observability/logger.js'
 import { MetricsServer } from '../observability/metrics-server.js'
 import { Metrics, type MetricsSnapshot } from '../observability/metrics.js'
 import { Readiness } from '../observability/readiness.js'
+import { PendingUsageMarker } from '../responses/pending-usage-marker.js'
 import { Database, StoreUnusable } from '../storage/database.js'
 import { Admission } from '../overload/admission.js'
 import { AcceptQueue, acceptMore } from '../server/acceptors.js'
@@ -70,7 +71,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
       const database = application.get(Database)
       // The sandbox serves chat and audio without one; the store itself says what kept it from opening.
       if (inSandbox) await openStore(database, logger).catch(() => undefined)
-      else if (needsStore(config)) await openStore(database, logger)
+      else if (needsStore(config) || application.get(PendingUsageMarker).isThere) await openStore(database, logger)
       if (servesMetrics) await metricsServer.listen()
       return listen(application, config.server, logger)
     },

@@ -200,7 +200,13 @@ export async function relayResumedEvents(
   credentials: string,
 ): Promise<ProviderResponse> {
   const events = new ResponseEvents(new RelayedUsage(), 'yes')
-  const dialect = { ...RESPONSES_EVENTS, secret: credentials, deltas: events, endedEarly: streamEnded }
+  const dialect = {
+    ...RESPONSES_EVENTS,
+    secret: credentials,
+    deltas: events,
+    endedEarly: streamEnded,
+    mayBeEmpty: true,
+  }
   const answer = await eventStreamResponse(response, allowed, dialect, { filter: events.filter })
   const { status, headers, body, onFailure } = answer
   if (Buffer.isBuffer(body)) return answer

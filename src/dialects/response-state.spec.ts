@@ -267,10 +267,34 @@ describe('Events that a caller goes on with', () => {
     expect([sink.text, sink.ending]).toEqual([DELTA + LAST, 'end'])
   })
 
-  it('are an error where there are none', async () => {
+  it('are none behind the last one, which is no failure', async () => {
     const { source, answer } = resumed()
     source.end()
-    await expect(answer).rejects.toMatchObject({ message: expect.stringContaining('Ask for the response.') })
+    const { text, ending } = read((await answer).body)
+    expect([text, ending]).toEqual(['', 'end'])
+  })
+
+  it('are an error where their connection breaks off before the first of them', async () => {
+    const { source, answer } = resumed()
+    const cut = new GatewayError('upstream_failed', 'The connection was closed.')
+    source.fail(cut)
+    await expect(answer).rejects.toBe(cut)
+  })
+
+  it('are an error where the first of them is cut', async () => {
+    const { source, answer } = resumed()
+    source.data(DELTA.slice(0, 20))
+    source.end()
+    await expect(answer).rejects.toMatchObject({ kind: 'upstream_failed' })
+  })
+
+  it('are an error where they end before the response has', async () => {
+    const { source, answer } = resumed()
+    source.data(DELTA)
+    const { body } = await answer
+    const sink = read(body)
+    source.end()
+    expect(sink.ending).toMatchObject({ message: expect.stringContaining('Ask for the response.') })
   })
 })
 

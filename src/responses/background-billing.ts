@@ -7,7 +7,7 @@ import { LOGGER } from '../observability/observability.module.js'
 import { Clock } from '../tasks/background-work.js'
 import { type BackgroundResponseRow, BackgroundResponses } from './background-responses.js'
 import { isId } from '../dialects/kept-answers.js'
-import { OpenBillsMark } from './open-bills-mark.js'
+import { PendingUsageMarker } from './pending-usage-marker.js'
 import { RESPONSES } from './responses.endpoints.js'
 
 const FIRST_PAUSE_MS = 2_000
@@ -38,14 +38,15 @@ const withoutFigures = (outcome: UsageOutcome): Ending => ({ outcome, usage: und
 export class BackgroundBilling {
   /** Rows that the store did not take when their responses began. */
   private readonly unwritten: BackgroundResponseRow[] = []
-  private writing: Promise<void> = Promise.resolve()
+  /** Set while they are written. */
+  private writing: Promise<void> | undefined
   private onPlanned: (atMs: number) => void = () => undefined
 
   constructor(
     private readonly rows: BackgroundResponses,
     private readonly usage: UsageRecorder,
     private readonly clock: Clock,
-    @Inject(OpenBillsMark) private readonly mark: Pick<OpenBillsMark, 'write' | 'remove'>,
+    @Inject(PendingUsageMarker) private readonly marker: Pick<PendingUsageMarker, 'write' | 'remove'>,
     @Inject(LOGGER) private readonly logger: Logger,
   ) {}
 
@@ -67,7 +68,7 @@ export class BackgroundBilling {
       this.logUnrecorded(row, 'its id cannot be asked for')
       return
     }
-    await this.mark.write()
+    await this.marker.write()
     try {
       await this.rows.begin(row)
     } catch (error) {
@@ -76,9 +77,8 @@ export class BackgroundBilling {
     this.onPlanned(row.nextPollAtMs)
   }
 
-  async find(ownerId: string, id: string): Promise<BackgroundResponseRow | undefined> {
-    await this.writeUnwritten()
-    return await this.rows.find(ownerId, id)
+  find(ownerId: string, id: string): Promise<BackgroundResponseRow | undefined> {
+    return this.rows.find(ownerId, id)
   }
 
   /** Records the end that a caller is about to see. Never rejects: what is not recorded here is asked for later. */
@@ -102,9 +102,15 @@ export class BackgroundBilling {
 
   /** Ends the row and records its use, once whatever happens. Rejects with `overloaded` while the store is away. */
   async settle(row: BackgroundResponseRow, end: Ending = withoutFigures('upstream_failed')): Promise<void> {
-    await this.usage.endTask(endedTask(row, end, this.clock.nowMs()), (record) =>
-      this.rows.end(row, end.itemIds, record),
-    )
+    const task = endedTask(row, end, this.clock.nowMs())
+    try {
+      await this.usage.endTask(task, (record) => this.rows.end(row, end.itemIds, record))
+    } catch (error) {
+      if (error instanceof GatewayError || end.itemIds.length === 0) throw error
+      // A bill is worth more than later references to items.
+      await this.usage.endTask(task, (record) => this.rows.end(row, [], record))
+      this.logger.warn({ err: error, ...shown(row) }, 'the items of a background response could not be kept')
+    }
   }
 
   /** Its end may be near: it is asked for at once. Never rejects. */
@@ -120,7 +126,7 @@ export class BackgroundBilling {
 
   /** Rejects with `overloaded` while the store is away. */
   writeUnwritten(): Promise<void> {
-    this.writing = this.writing.catch(() => undefined).then(() => this.writeEach())
+    this.writing ??= this.writeEach().finally(() => (this.writing = undefined))
     return this.writing
   }
 
@@ -128,7 +134,7 @@ export class BackgroundBilling {
   async close(): Promise<void> {
     try {
       await this.writeUnwritten()
-      if ((await this.rows.nextDueAtMs()) === undefined) await this.mark.remove()
+      if ((await this.rows.nextDueAtMs()) === undefined) await this.marker.remove()
     } catch {
       for (const row of this.unwritten.splice(0)) this.logUnrecorded(row, 'the store cannot be reached')
     }

@@ -20,26 +20,14 @@ const HOUR_MS = 3_600_000
 const STORE_AWAY = new GatewayError('overloaded', 'The database cannot be reached at the moment.')
 const DOWN = new GatewayError('upstream_failed', 'Down.', { attempt: { phase: 'unsent', channelError: true } })
 
-/** A store that is open, or is opened when it is asked to. */
-class StandInDatabase extends Database {
-  private readonly listeners: (() => void)[] = []
-
-  constructor(private isOpen: boolean) {
-    super()
-  }
-
+/** A store that is open. */
+class OpenDatabase extends Database {
   run = unused
   transaction = unused
-
-  override open(): Promise<void> {
-    this.isOpen = true
-    for (const listener of this.listeners.splice(0)) listener()
-    return Promise.resolve()
-  }
+  open = unused
 
   override whenOpen(listener: () => void): void {
-    if (this.isOpen) listener()
-    else this.listeners.push(listener)
+    listener()
   }
 }
 
@@ -117,15 +105,14 @@ const worldOf = () => ({ rows: new MemoryBackgroundResponses(), upstream: new Up
 const watchers: BackgroundWatcher[] = []
 
 /** One process that watches. */
-function replica({ rows, upstream, clock } = worldOf(), { isOpen = true, isMarked = false } = {}) {
+function replica({ rows, upstream, clock } = worldOf()) {
   const lines: string[] = []
   const { logger } = createLogging('info', { write: (line) => lines.push(line) })
   const usage = new CollectedUsage()
   const router = new StandInRouter(upstream)
-  const mark = { isThere: isMarked, write: () => Promise.resolve(), remove: () => Promise.resolve() }
-  const billing = new BackgroundBilling(rows, usage, clock, mark, logger)
-  const database = new StandInDatabase(isOpen)
-  const watcher = new BackgroundWatcher(database, rows, billing, router, clock, mark, logger)
+  const marker = { write: () => Promise.resolve(), remove: () => Promise.resolve() }
+  const billing = new BackgroundBilling(rows, usage, clock, marker, logger)
+  const watcher = new BackgroundWatcher(new OpenDatabase(), rows, billing, router, clock, logger)
   watchers.push(watcher)
   watcher.onModuleInit()
   const wake = (): Promise<void> => billing.hasten('team-a', 'resp_none')
@@ -262,6 +249,32 @@ describe('The watcher of responses in the background', () => {
     expect([lab.upstream.asked.length, lab.rows.records.size]).toEqual([2, 1])
   })
 
+  it('bills a response whose items cannot be pinned', async () => {
+    const lab = replica()
+    await lab.begin('resp_1')
+    lab.rows.failureOfPins = new Error('too many parameters')
+    lab.upstream.progress.set('resp_1', ended('resp_1'))
+    await passPoll(lab, 'resp_1')
+    expect([lab.usage.settled.length, lab.rows.records.size, lab.rows.pinned.size]).toEqual([1, 1, 0])
+    const line = { level: 40, msg: 'the items of a background response could not be kept', responseId: 'resp_1' }
+    expect(lab.log()).toMatchObject([line])
+  })
+
+  it('asks at growing intervals where an end cannot be written down for another reason than an outage', async () => {
+    const lab = replica()
+    await lab.begin('resp_1')
+    lab.rows.failureOfEnd = new Error('a fault')
+    lab.upstream.progress.set('resp_1', ended('resp_1'))
+    for (let round = 1; round <= 3; round++) {
+      await passPoll(lab, 'resp_1')
+      expect(rowOf(lab, 'resp_1')?.polls).toBe(round)
+    }
+    expect((rowOf(lab, 'resp_1')?.nextPollAtMs ?? 0) - lab.clock.nowMs()).toBeGreaterThan(10_000)
+    lab.rows.failureOfEnd = undefined
+    await passPoll(lab, 'resp_1')
+    expect(lab.usage.settled).toHaveLength(1)
+  })
+
   it('goes on when the store is back', async () => {
     const lab = replica()
     await lab.begin('resp_1')
@@ -381,21 +394,5 @@ describe('The watcher of responses in the background', () => {
     lab.clock.advance(-HOUR_MS)
     await lab.pass(0)
     await eventually(() => (rowOf(lab, 'resp_1')?.nextPollAtMs ?? Infinity) < lab.clock.nowMs() + 180_000)
-  })
-
-  it.each([
-    [true, 1],
-    [false, 0],
-  ])('opens a store at the start only where a bill may be open in it: %s', async (isMarked, count) => {
-    const world = worldOf()
-    const before = replica(world)
-    await before.begin('resp_1')
-    await before.watcher.beforeApplicationShutdown()
-    world.upstream.progress.set('resp_1', ended('resp_1'))
-    world.clock.advance(10_000)
-    const next = replica(world, { isOpen: false, isMarked })
-    await eventually(() => next.usage.settled.length === count)
-    await next.watcher.beforeApplicationShutdown()
-    expect(next.usage.settled).toHaveLength(count)
   })
 })

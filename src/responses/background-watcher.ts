@@ -17,7 +17,6 @@ import { DueWorkLoop } from '../tasks/due-work-loop.js'
 import { MISSES_UNTIL_GONE } from '../tasks/transitions.js'
 import { BackgroundBilling, MAXIMUM_PAUSE_MS, pauseMs, shown } from './background-billing.js'
 import { type BackgroundResponseRow, BackgroundResponses } from './background-responses.js'
-import { OpenBillsMark } from './open-bills-mark.js'
 import { RESPONSE_FIND } from './responses.endpoints.js'
 
 /** Questions to one channel at once, in this process; a claim takes as many rows. */
@@ -54,7 +53,6 @@ export class BackgroundWatcher implements OnModuleInit, OnModuleDestroy, BeforeA
     private readonly billing: BackgroundBilling,
     private readonly router: ProviderRouter,
     private readonly clock: Clock,
-    @Inject(OpenBillsMark) private readonly mark: Pick<OpenBillsMark, 'isThere'>,
     @Inject(LOGGER) private readonly logger: Logger,
   ) {
     this.loop = new DueWorkLoop(
@@ -85,8 +83,6 @@ export class BackgroundWatcher implements OnModuleInit, OnModuleDestroy, BeforeA
     this.database.whenOpen(() => {
       this.loop.start()
     })
-    // The store says itself what keeps it from opening.
-    if (this.mark.isThere) this.database.open().catch(() => undefined)
   }
 
   /** Questions under way are aborted, and claimed rows are free for other replicas. */
@@ -141,7 +137,7 @@ export class BackgroundWatcher implements OnModuleInit, OnModuleDestroy, BeforeA
       else await this.settle(row, result)
     } catch (error) {
       // Where the store is away the lease runs out.
-      if (!(error instanceof GatewayError)) this.logger.warn({ err: error, ...shown(row) }, 'poll failed')
+      if (!(error instanceof GatewayError)) await this.postpone(row, error)
     } finally {
       this.calls.delete(call)
     }
@@ -180,6 +176,12 @@ export class BackgroundWatcher implements OnModuleInit, OnModuleDestroy, BeforeA
     }
     await this.billing.settle(row)
     this.logger.warn({ reason: problem, ...shown(row) }, 'a background response is recorded without figures')
+  }
+
+  /** Of a fault that the next poll is likely to meet again. Never rejects. */
+  private async postpone(row: BackgroundResponseRow, error: unknown): Promise<void> {
+    this.logger.warn({ err: error, ...shown(row) }, 'poll failed')
+    await this.plan(row, row.misses).catch(() => undefined)
   }
 
   private async plan(row: BackgroundResponseRow, misses: number): Promise<void> {

@@ -4,18 +4,23 @@ import { Database, type DatabaseSchema } from '../storage/database.js'
 import { pruneRows } from './prune-rows.js'
 import { type PinnedResponse, ResponsePins } from './response-pins.js'
 
-/** Those that the owner has already stay as they are. */
+/** Of one statement, which takes 65,535 parameters. */
+const MAXIMUM_ROWS = 1_000
+
+/** Those that the owner has already stay as they are. In a transaction, either all are inserted or none. */
 export async function insertPins(
   queries: Kysely<DatabaseSchema>,
   { ownerId, channelId, responseId, itemIds }: PinnedResponse,
 ): Promise<void> {
   const row = { owner_id: ownerId, response_id: responseId, channel_id: channelId, created_at_ms: Date.now() }
   const rows = [...new Set([responseId, ...itemIds])].map((id) => ({ ...row, id }))
-  await queries
-    .insertInto('response_pin')
-    .values(rows)
-    .onConflict((conflict) => conflict.columns(['owner_id', 'id']).doNothing())
-    .execute()
+  for (let start = 0; start < rows.length; start += MAXIMUM_ROWS) {
+    await queries
+      .insertInto('response_pin')
+      .values(rows.slice(start, start + MAXIMUM_ROWS))
+      .onConflict((conflict) => conflict.columns(['owner_id', 'id']).doNothing())
+      .execute()
+  }
 }
 
 /** Pins in PostgreSQL, embedded or not. */

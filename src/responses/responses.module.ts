@@ -9,7 +9,7 @@ import { BackgroundWatcher } from './background-watcher.js'
 import { KyselyKeptResponses } from './kept-responses.pg.js'
 import { KeptResponseRetention, KeptResponses } from './kept-responses.js'
 import { ResponseKeeper } from './response-keeper.js'
-import { OpenBillsMark } from './open-bills-mark.js'
+import { PendingUsageMarker } from './pending-usage-marker.js'
 import { KyselyResponsePins } from './response-pins.pg.js'
 import { ResponsePinRetention, ResponsePins } from './response-pins.js'
 import { ResponseReferences } from './response-references.js'
@@ -38,7 +38,7 @@ import { ResponsesService } from './responses.service.js'
     KeptResponseRetention,
     { provide: Clock, useClass: SystemClock },
     { provide: BackgroundResponses, useClass: KyselyBackgroundResponses },
-    OpenBillsMark,
+    PendingUsageMarker,
     BackgroundBilling,
     BackgroundWatcher,
   ],

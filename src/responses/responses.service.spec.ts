@@ -40,7 +40,11 @@ class MemoryPins extends ResponsePins {
   readonly forgotten: string[] = []
   failure: GatewayError | undefined
 
-  constructor(private readonly channels: ReadonlyMap<string, string>) {
+  constructor(
+    private readonly channels: ReadonlyMap<string, string>,
+    /** A store writes these together with their pins. */
+    private readonly background: MemoryBackgroundResponses,
+  ) {
     super()
   }
 
@@ -51,7 +55,8 @@ class MemoryPins extends ResponsePins {
 
   override channelsOf(_ownerId: string, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
     this.asked.push(ids)
-    return Promise.resolve(new Map([...this.channels].filter(([id]) => ids.includes(id))))
+    const rows = [...this.background.rows.values()].map(({ id, channelId }) => [id, channelId] as const)
+    return Promise.resolve(new Map([...this.channels, ...rows].filter(([id]) => ids.includes(id))))
   }
 
   override forget(_ownerId: string, responseId: string): Promise<void> {
@@ -158,6 +163,7 @@ class StandInRouter extends UnusedRouter {
 
 /** A service with two channels; `resp_1` with its items is on the first, `resp_2` on the second. */
 function lab() {
+  const rows = new MemoryBackgroundResponses()
   const pins = new MemoryPins(
     new Map([
       ['resp_1', 'first'],
@@ -166,6 +172,7 @@ function lab() {
       ['resp_2', 'second'],
       ['msg_2', 'second'],
     ]),
+    rows,
   )
   const channels = [new StandInChannel('first'), new StandInChannel('second')] as const
   const router = new StandInRouter(channels)
@@ -173,7 +180,6 @@ function lab() {
   const { logger } = createLogging('info', { write: (line) => lines.push(line) })
   const kept = new MemoryKeptResponses()
   const references = new ResponseReferences(pins, kept)
-  const rows = new MemoryBackgroundResponses()
   const usage = new CollectedUsage()
   const clock = new ManualClock()
   const billing = new BackgroundBilling(rows, usage, clock, NO_MARK, logger)
@@ -557,6 +563,22 @@ describe('A response in the background', () => {
     rows.failure = undefined
     await billing.writeUnwritten()
     expect(await rows.find('team-a', 'resp_new')).toMatchObject({ model: MODEL })
+  })
+
+  it('that the store did not take can be read, cancelled and deleted as soon as the store is back', async () => {
+    const { create, first, rows, service, call } = lab()
+    first.whenSent = () => {
+      rows.failure = STORE_AWAY
+      return Promise.resolve()
+    }
+    await create(IN_BACKGROUND)
+    const created = { id: 'resp_new', query: '' }
+    await expect(service.find({ ...created, isStreamed: false }, call)).rejects.toBe(STORE_AWAY)
+    rows.failure = undefined
+    const begun = rows.begun
+    await Promise.all([service.find({ ...created, isStreamed: false }, call), service.cancel(created, call)])
+    expect(rows.begun - begun).toBe(1)
+    expect(first.asked.toSorted()).toEqual(['cancel', 'create', 'read'])
   })
 
   it('that cannot be written down before the process ends is a line in the log', async () => {

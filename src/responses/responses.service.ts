@@ -121,6 +121,8 @@ export class ResponsesService {
     id: string,
     { caller }: RequestContext,
   ): Promise<PinnedRoute<KeptResponsesProvider> | undefined> {
+    // A row and its pin are written together.
+    await this.billing.writeUnwritten()
     const channelId = await this.references.channelOf(id, caller)
     if (channelId === undefined) return undefined
     const route = this.router.responseChannels(caller).find((each) => each.channelId === channelId)

@@ -19,6 +19,8 @@ export interface SseDialect {
   readonly deltas?: FrameCounter
   /** What a stream has failed with that ends before it is complete; absent, or undefined = the upstream has failed. */
   readonly endedEarly?: () => GatewayError | undefined
+  /** Whether a stream without a byte is complete, as it goes on with what has ended. */
+  readonly mayBeEmpty?: boolean
   /** Worth waiting for although the caller has left. */
   readonly figures?: FiguresAtEnd
   /** The credential that was sent upstream: it may be quoted back in an error frame. */
@@ -133,14 +135,16 @@ export class SseRelay implements ByteSource, ByteSink {
 
   end(): void {
     if (this.over) return
+    const { waitingBytes } = this.frames
+    const isEmpty = this.dialect.mayBeEmpty === true && this.tail.bytes.length + waitingBytes === 0
     // The last frame of a finished stream may lack its empty line.
-    if (this.frames.waitingBytes > 0) {
+    if (waitingBytes > 0) {
       const frames = Buffer.concat([this.frames.takeRest(), Buffer.from('\n\n')])
       const { completionMarks, errorMark } = this.dialect
       if ([...completionMarks, errorMark].some((mark) => hasMark(frames, mark))) this.forward(frames)
       if (this.isOver) return
     }
-    if (!this.isComplete || this.readOnBytes !== undefined) {
+    if (!(this.isComplete || isEmpty) || this.readOnBytes !== undefined) {
       this.fail(this.dialect.endedEarly?.() ?? cutShort())
       return
     }

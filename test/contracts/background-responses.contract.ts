@@ -123,6 +123,16 @@ export function describeBackgroundResponses(name: string, storeOf: () => Backgro
       expect(await responses.nextDueAtMs()).toBeUndefined()
     })
 
+    it('end although they have more items than one statement takes', async () => {
+      const { responses, pinnedOf } = storeOf()
+      const row = someRow()
+      await responses.begin(row)
+      const itemIds = Array.from({ length: 14_000 }, (_, index) => `msg_${row.id}_${index}`)
+      expect(await responses.end(row, itemIds, undefined)).toBe(true)
+      const ends = [itemIds[0], itemIds[13_999]].map(String)
+      expect((await pinnedOf(row.ownerId, ends)).toSorted()).toEqual(ends)
+    })
+
     it('are planned no later than can be after the clock was set back', async () => {
       const { responses } = storeOf()
       const [far, near] = [someRow({ nextPollAtMs: NOW_MS + 9_000_000 }), someRow({ nextPollAtMs: NOW_MS + 10 })]

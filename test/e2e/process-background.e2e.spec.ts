@@ -12,7 +12,7 @@ import { directoryWithStore } from '../support/stores.js'
 import { recordsOf, recordWhere } from '../support/usage-lab.js'
 
 const REQUEST = { model: 'gpt-5-mini', input: 'Hello', background: true }
-const MARK = join('data', 'OPEN-BILLS')
+const MARK = join('data', 'PENDING-USAGE')
 
 let upstream: Simulator
 let directory: string
@@ -81,5 +81,13 @@ describe('a gateway that is killed after a response began in the background', ()
     await next.listening()
     next.child.kill('SIGTERM')
     expect((await next.exited).output).not.toContain('opening the store')
+  })
+
+  it('does not start, and says why, where a bill may be open in a store that it cannot open', async () => {
+    await rm(join(directory, 'data', 'postgres'), { recursive: true })
+    await writeFile(join(directory, 'data', 'postgres'), '')
+    await writeFile(join(directory, MARK), '')
+    const { code, errors } = await (await start()).exited
+    expect([code, errors]).toEqual([1, expect.stringContaining('The store in ./data cannot be read')])
   })
 })

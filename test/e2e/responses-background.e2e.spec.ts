@@ -145,6 +145,13 @@ describe('responses in the background', () => {
     })
   })
 
+  it('have no events behind their last one, which is no failure of their upstream', async () => {
+    const { id } = JSON.parse((await send(lab, REQUEST)).text) as OpenAI.Responses.Response
+    await billOf(lab, id)
+    const answer = await ask(lab, 'GET', `${id}?stream=true&starting_after=9999`)
+    expect([answer.status, answer.text]).toEqual([200, ''])
+  })
+
   it('are billed although their caller never asks for them', async () => {
     const { id } = JSON.parse((await send(lab, REQUEST)).text) as OpenAI.Responses.Response
     const record = await billOf(lab, id)

@@ -1,4 +1,3 @@
-import type { GatewayError } from '../../src/core/errors.js'
 import type { UsageRecord } from '../../src/core/usage-record.js'
 import {
   type BackgroundClaim,
@@ -23,15 +22,20 @@ export class MemoryBackgroundResponses extends BackgroundResponses {
   readonly records = new Map<string, UsageRecord>()
   /** Of ended responses, by the ids of these. */
   readonly pinned = new Map<string, readonly string[]>()
+  /** How often a row was written, or was to be. */
+  begun = 0
   failure: Error | undefined
   /** What `end` fails with once it has been asked, and nothing is written. */
-  failureOfEnd: GatewayError | undefined
+  failureOfEnd: Error | undefined
+  /** The same, where there is something to be pinned. */
+  failureOfPins: Error | undefined
 
   override check(): Promise<void> {
     return this.work(() => undefined)
   }
 
   override begin(row: BackgroundResponseRow): Promise<void> {
+    this.begun++
     return this.work(() => {
       if (!this.rows.has(keyOf(row))) this.put({ ...row, lockedUntilMs: 0 })
     })
@@ -86,6 +90,7 @@ export class MemoryBackgroundResponses extends BackgroundResponses {
   ): Promise<boolean> {
     return this.work(() => {
       if (this.failureOfEnd !== undefined) throw this.failureOfEnd
+      if (this.failureOfPins !== undefined && itemIds.length > 0) throw this.failureOfPins
       if (!this.rows.delete(keyOf(row))) return false
       if (record !== undefined && !this.records.has(record.id)) this.records.set(record.id, record)
       if (itemIds.length > 0) this.pinned.set(row.id, itemIds)

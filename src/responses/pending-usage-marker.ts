@@ -8,14 +8,14 @@ import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
 import { syncPath } from '../storage/file-sync.js'
 
-const NAME = 'OPEN-BILLS'
+const NAME = 'PENDING-USAGE'
 
 /**
  * A file beside the embedded store that says that bills of background responses may be open in it. Without it a gateway whose
  * configuration needs no store would not open it after a restart, and so would not ask for their ends.
  */
 @Injectable()
-export class OpenBillsMark {
+export class PendingUsageMarker {
   private writing: Promise<void> | undefined
 
   constructor(
@@ -47,7 +47,7 @@ export class OpenBillsMark {
       this.writing = undefined
       this.logger.warn(
         { err: error },
-        'open bills could not be marked: after a restart they wait until the store is used',
+        'pending usage could not be marked: after a restart it waits until the store is used',
       )
     }
   }
