@@ -398,7 +398,7 @@ describe('an answer of P3 with another HTTP status than 200', () => {
 
   it.each([
     [500, '<html>', 'upstream_failed'],
-    [503, '', 'upstream_failed'],
+    [503, '', 'upstream_overloaded'],
     [401, '<html>', 'upstream_failed'],
     [429, '{}', 'rate_limited'],
     [400, 'null', 'invalid_request'],
