@@ -40,6 +40,7 @@ export class BackgroundBilling {
   private readonly unwritten: BackgroundResponseRow[] = []
   /** Set while they are written. */
   private writing: Promise<void> | undefined
+  private isClosed = false
   private onPlanned: (atMs: number) => void = () => undefined
 
   constructor(
@@ -132,6 +133,7 @@ export class BackgroundBilling {
 
   /** The process ends: what cannot be written now is lost, and is a line in the log. Never rejects. */
   async close(): Promise<void> {
+    this.isClosed = true
     try {
       await this.writeUnwritten()
       if ((await this.rows.nextDueAtMs()) === undefined) await this.marker.remove()
@@ -153,7 +155,7 @@ export class BackgroundBilling {
   }
 
   private keep(row: BackgroundResponseRow, error: unknown): void {
-    if (error instanceof GatewayError) {
+    if (error instanceof GatewayError && !this.isClosed) {
       this.unwritten.push(row)
       this.logger.warn({ err: error, ...shown(row) }, 'a background response waits for the store')
     } else {

@@ -48,7 +48,7 @@ export abstract class BackgroundResponses {
   abstract find(ownerId: string, id: string): Promise<BackgroundResponseRow | undefined>
   /** Leases due rows; those that are leased, or are being claimed at the moment, are skipped. */
   abstract claimDue(claim: BackgroundClaim): Promise<readonly BackgroundResponseRow[]>
-  /** When the next row is due and not leased; undefined where there is none. */
+  /** When the next row can be claimed: it is due, and its lease, if it has one, has run out. Undefined where there is none. */
   abstract nextDueAtMs(): Promise<number | undefined>
   /** Frees the lease of a claimed row and plans its next poll, unless an earlier one was asked for meanwhile. */
   abstract reschedule(claimed: BackgroundResponseRow, next: NextPoll): Promise<void>

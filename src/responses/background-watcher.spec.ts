@@ -363,6 +363,17 @@ describe('The watcher of responses in the background', () => {
     expect(lab.usage.settled).toHaveLength(1)
   })
 
+  it('says again that a channel is missing which was there meanwhile', async () => {
+    const lab = replica()
+    await lab.begin('resp_1')
+    for (const channels of [[], ['main'], []]) {
+      lab.router.channels = channels
+      await passPoll(lab, 'resp_1')
+    }
+    const line = { msg: 'background responses wait for a channel that is not configured', channelId: 'main' }
+    expect(lab.log()).toMatchObject([line, line])
+  })
+
   it('that stops gives back what it was asking for, at once', async () => {
     const world = worldOf()
     const [one, other] = [replica(world), replica(world)]

@@ -597,6 +597,17 @@ describe('A response in the background', () => {
     expect(log().at(-1)).toMatchObject(line)
   })
 
+  it('that begins while the process ends, and cannot be written down, is a line in the log', async () => {
+    const { create, first, rows, billing, log } = lab()
+    first.whenSent = async () => {
+      await billing.close()
+      rows.failure = STORE_AWAY
+    }
+    await create(IN_BACKGROUND)
+    const msg = 'a background response could not be recorded: its use is not billed'
+    expect(log()).toMatchObject([{ level: 50, msg, responseId: 'resp_new' }])
+  })
+
   it('is known although its caller leaves before it is answered', async () => {
     const { create, first, rows, call } = lab()
     let isUpstreamLeft = true
