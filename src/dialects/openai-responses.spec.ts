@@ -45,8 +45,6 @@ interface Relayed {
   readonly source: ManualSource
   readonly store: SlowStore
   readonly answer: Promise<ProviderResponse>
-  /** What the answer counts in memory. */
-  readonly memory: { bytes: number }
 }
 
 function relay(type: string, request: Partial<ResponsesFields>, isKept = true): Relayed {
@@ -58,17 +56,15 @@ function relay(type: string, request: Partial<ResponsesFields>, isKept = true): 
   const store = new SlowStore()
   const response = { status: 200, headers: { 'content-type': type }, body: source }
   const call = { body, keep: isKept ? store.keep : undefined }
-  const memory = { bytes: 0 }
   const context = {
     ...attemptOf(newCall()),
-    memory: { add: (bytes: number) => (memory.bytes += bytes) },
     target: targetOf(1),
     credentials: 'upstream-key',
     callersKey: false,
     upstreamModel: REQUEST.model,
     deadlineAtMs: Infinity,
   }
-  return { source, store, memory, answer: relayResponse(response, new HeaderAllowList(), call, context) }
+  return { source, store, answer: relayResponse(response, new HeaderAllowList(), call, context) }
 }
 
 /** Streams send comments until they are over. */
@@ -228,13 +224,13 @@ describe('A whole answer', () => {
     expect(hasCome).toBe(true)
   })
 
-  it('of some megabytes, as pictures are, has its items known, and counts in memory', async () => {
-    const { source, store, answer, memory } = relay('application/json', {})
+  it('of some megabytes, as pictures are, has its items known', async () => {
+    const { source, store, answer } = relay('application/json', {})
     const text = JSON.stringify({ ...RESPONSE, output: [{ ...MESSAGE, result: 'A'.repeat(5 * MEBIBYTE) }] })
     source.data(text)
     source.end()
     await new Promise((resolve) => setImmediate(resolve))
-    expect([store.asked, memory.bytes]).toEqual([[IDS], text.length])
+    expect(store.asked).toEqual([IDS])
     await store.kept()
     expect((await answer).usage?.reportedUsage?.units).toEqual(USAGE)
   })

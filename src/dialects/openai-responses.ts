@@ -121,7 +121,6 @@ export async function relayResponse(
   const heldBytes = heldBytesOf(call)
   const { response: answer, value = {} } = await jsonResponse(response, allowed, heldBytes)
   const { status, headers, body: bytes } = answer
-  if (heldBytes !== undefined && Buffer.isBuffer(bytes)) context.memory?.add(bytes.length)
   const usage = new RelayedUsage()
   if (!Buffer.isBuffer(bytes)) {
     usage.estimator = new ResponseEstimate(body.fields)
@@ -173,30 +172,43 @@ async function streamOf(
   const { status, headers, body, onFailure } = answer
   if (Buffer.isBuffer(body)) return answer
   let held = body
-  if (background !== undefined) held = new HeldEnd(held, events.takeEnded, background.ended)
+  if (background !== undefined) {
+    // More came before its first event than is held.
+    if (!events.hasBegun) held = new HeldEnd(held, events.takeBegun, background.begun)
+    held = new HeldEnd(held, events.takeEnded, background.ended)
+  }
   if (keep !== undefined) held = new HeldEnd(held, events.takeIds, keep)
   return held === body ? answer : new ProviderResponse(status, headers, held, usage, onFailure)
 }
 
-/** A stream that breaks off together with its first event has begun, too. */
+/** A stream that breaks off together with its first event has begun, too: sent again, it would be made and paid twice. */
 async function onceBegun(
   stream: Promise<ProviderResponse>,
   events: ResponseEvents,
   background: BackgroundResponse | undefined,
 ): Promise<ProviderResponse> {
-  try {
-    return await stream
-  } finally {
-    const begun = events.takeBegun()
-    if (begun !== undefined) await background?.begun(begun)
-  }
+  const failure = await stream.then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+  const begun = events.takeBegun()
+  if (begun !== undefined) await background?.begun(begun)
+  if (begun === undefined || !(failure instanceof GatewayError)) return await stream
+  throw new GatewayError(failure.kind, failure.message, {
+    ...failure.details,
+    attempt: { phase: 'answered' },
+    retryable: false,
+  })
 }
 
-/** The events of a response that is made in the background, from where the request says. */
+/**
+ * The events of a response that is made in the background. `isContinued`: they begin behind one that the caller has, which is the last where
+ * the end of the response is known, and `ended` absent.
+ */
 export async function relayResumedEvents(
   response: UpstreamResponse,
   allowed: HeaderAllowList,
-  ended: EndOfResponse,
+  { ended, isContinued }: { readonly ended: EndOfResponse | undefined; readonly isContinued: boolean },
   credentials: string,
 ): Promise<ProviderResponse> {
   const events = new ResponseEvents(new RelayedUsage(), 'yes')
@@ -205,10 +217,10 @@ export async function relayResumedEvents(
     secret: credentials,
     deltas: events,
     endedEarly: streamEnded,
-    mayBeEmpty: true,
+    mayBeEmpty: isContinued && ended === undefined,
   }
   const answer = await eventStreamResponse(response, allowed, dialect, { filter: events.filter })
   const { status, headers, body, onFailure } = answer
-  if (Buffer.isBuffer(body)) return answer
+  if (Buffer.isBuffer(body) || ended === undefined) return answer
   return new ProviderResponse(status, headers, new HeldEnd(body, events.takeEnded, ended), undefined, onFailure)
 }

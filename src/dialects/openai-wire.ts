@@ -1,6 +1,5 @@
 import { type GatewayError, scrubbedJson } from '../core/errors.js'
 import type { ModelFields } from '../core/json-body.js'
-import type { MemoryLease } from '../core/quota.js'
 import type { AttemptRecord, Usage } from '../core/request-context.js'
 import { framesOf, jsonOf } from '../core/sse.js'
 import { reportedUsage } from '../core/usage.js'
@@ -81,8 +80,6 @@ export interface OpenAIAttempt extends ExchangeContext, SentCredentials {
   readonly upstreamModel: string
   /** On the performance clock. */
   readonly deadlineAtMs: number
-  /** For answers that are held; absent = not counted. */
-  readonly memory?: Pick<MemoryLease, 'add'> | undefined
 }
 
 /** Sends a request in this dialect; rejects with the upstream's error for any status but 200, mapped by `statusMap`. */

@@ -211,11 +211,31 @@ describe('A stream in the background', () => {
     await failed
   })
 
-  it('that is none of a response is passed on once it is larger than what is held', async () => {
-    const { source, answer } = relay('text/event-stream', { stream: true })
+  it('that reports an error together with its first event is not sent to another channel: it was begun, and is billed', async () => {
+    const { source, steps, answer } = relay('text/event-stream', { stream: true })
+    const failed = expect(answer).rejects.toMatchObject({
+      kind: 'upstream_failed',
+      message: 'Broken.',
+      details: { attempt: { phase: 'answered' }, retryable: false },
+    })
+    source.data(`${CREATED}event: error\ndata: {"type":"error","message":"Broken."}\n\n`)
+    await turn()
+    expect(steps.begun).toHaveLength(1)
+    await steps.done()
+    await failed
+    await expect(answer).rejects.not.toMatchObject({ details: { attempt: { channelError: true } } })
+  })
+
+  it('that begins behind more than what is held is passed on, and its first event waits to be written down', async () => {
+    const { source, steps, answer } = relay('text/event-stream', { stream: true })
     const text = 'data: {}\n\n'.repeat(10_000)
     source.data(text)
-    expect(read((await answer).body).text).toBe(text)
+    const sink = read((await answer).body)
+    expect(sink.text).toBe(text)
+    source.data(CREATED)
+    expect([steps.begun.length, sink.text]).toEqual([1, text])
+    await steps.done()
+    expect(sink.text).toBe(text + CREATED)
   })
 
   it('that is cut is no failure of the channel, and never looks complete', async () => {
@@ -247,11 +267,12 @@ describe('A stream in the background', () => {
 })
 
 describe('Events that a caller goes on with', () => {
-  function resumed() {
+  function resumed({ isContinued = true, isEndKnown = false } = {}) {
     const source = new ManualSource()
     const steps = new Steps()
-    const { ended } = steps.background
-    const answer = relayResumedEvents(upstreamOf('text/event-stream', source), ALLOWED, ended, 'upstream-key')
+    const ended = isEndKnown ? undefined : steps.background.ended
+    const rules = { ended, isContinued }
+    const answer = relayResumedEvents(upstreamOf('text/event-stream', source), ALLOWED, rules, 'upstream-key')
     return { source, steps, answer }
   }
 
@@ -268,10 +289,19 @@ describe('Events that a caller goes on with', () => {
   })
 
   it('are none behind the last one, which is no failure', async () => {
-    const { source, answer } = resumed()
+    const { source, answer } = resumed({ isEndKnown: true })
     source.end()
     const { text, ending } = read((await answer).body)
     expect([text, ending]).toEqual(['', 'end'])
+  })
+
+  it.each([
+    ['while the end of the response is not known', { isEndKnown: false }],
+    ['from the beginning', { isEndKnown: true, isContinued: false }],
+  ])('are an error where there are none %s', async (_when, rules) => {
+    const { source, answer } = resumed(rules)
+    source.end()
+    await expect(answer).rejects.toMatchObject({ message: expect.stringContaining('Ask for the response.') })
   })
 
   it('are an error where their connection breaks off before the first of them', async () => {
@@ -361,5 +391,17 @@ describe('The state of a response', () => {
     source.end()
     expect(textOf((await answer).body)).toBe(JSON.stringify(value))
     expect(seen).toEqual(ends)
+  })
+
+  it('passes unread where nothing waits for it', async () => {
+    const source = new ManualSource()
+    const answer = relayKeptResponse(upstreamOf('application/json', source), ALLOWED, undefined)
+    const text = JSON.stringify({ ...COMPLETED, instructions: 'x'.repeat(2 * MEBIBYTE) })
+    source.data(text.slice(0, MEBIBYTE + 1))
+    const sink = read((await answer).body)
+    expect(sink.text).toHaveLength(MEBIBYTE + 1)
+    source.data(text.slice(MEBIBYTE + 1))
+    source.end()
+    expect([sink.text === text, sink.ending]).toEqual([true, 'end'])
   })
 })

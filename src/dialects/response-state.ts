@@ -66,8 +66,8 @@ function countedUsage(output: unknown): Usage | undefined {
 }
 
 /**
- * What has become of a response, in the answer to a question about it. One that is too large to be held is read by its ends: it is over if
- * there are figures.
+ * What has become of a response, in the answer to a poll. Of one that is too large to be held, only the beginning and the end are read: it is
+ * over if there are figures.
  */
 export async function progressIn(
   response: UpstreamResponse,
@@ -88,12 +88,13 @@ const drained = (source: ByteSource): Promise<void> =>
     source.start({ data: () => undefined, end: resolve, fail: reject })
   })
 
-/** A response that its upstream keeps, byte for byte. */
+/** A response that its upstream keeps, byte for byte; it is looked into where its end is not yet known. */
 export async function relayKeptResponse(
   response: UpstreamResponse,
   allowed: HeaderAllowList,
-  ended: EndOfResponse,
+  ended: EndOfResponse | undefined,
 ): Promise<ProviderResponse> {
+  if (ended === undefined) return (await jsonResponse(response, allowed)).response
   const { response: answer, value } = await jsonResponse(response, allowed, KEPT_RESPONSE_BYTES)
   const end = value === undefined || value['background'] === false ? undefined : endOf(value)
   if (end !== undefined) await ended(end)

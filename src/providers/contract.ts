@@ -106,7 +106,7 @@ export interface KeptResponseCall {
 
 /** One whose answer may show the end of a response that was made in the background. */
 export interface KeptResponseRead extends KeptResponseCall {
-  readonly ended: EndOfResponse
+  readonly ended: EndOfResponse | undefined
 }
 
 export interface ResponsesProvider {

@@ -22,11 +22,11 @@ export function pauseMs(polls: number, chance: number): number {
   return Math.round(pause * (1 - JITTER + 2 * JITTER * chance))
 }
 
-/** No question is planned later than this. */
+/** The longest pause before a poll, in ms. */
 export const MAXIMUM_PAUSE_MS = Math.ceil(LONGEST_PAUSE_MS * (1 + JITTER))
 
-/** What begins a row. */
-export type BegunResponse = Pick<BackgroundResponseRow, 'ownerId' | 'id' | 'channelId' | 'model' | 'route'>
+/** A response in the background, when its upstream has accepted it. */
+type BegunResponse = Pick<BackgroundResponseRow, 'ownerId' | 'id' | 'channelId' | 'model' | 'route'>
 
 type Ending = Omit<EndedResponse, 'responseId'>
 
@@ -110,11 +110,11 @@ export class BackgroundBilling {
       if (error instanceof GatewayError || end.itemIds.length === 0) throw error
       // A bill is worth more than later references to items.
       await this.usage.endTask(task, (record) => this.rows.end(row, [], record))
-      this.logger.warn({ err: error, ...shown(row) }, 'the items of a background response could not be kept')
+      this.logger.warn({ err: error, ...logFields(row) }, 'the items of a background response could not be kept')
     }
   }
 
-  /** Its end may be near: it is asked for at once. Never rejects. */
+  /** Polls it at once, as its end may be near. Never rejects. */
   async hasten(ownerId: string, id: string): Promise<void> {
     const nowMs = this.clock.nowMs()
     try {
@@ -157,7 +157,7 @@ export class BackgroundBilling {
   private keep(row: BackgroundResponseRow, error: unknown): void {
     if (error instanceof GatewayError && !this.isClosed) {
       this.unwritten.push(row)
-      this.logger.warn({ err: error, ...shown(row) }, 'a background response waits for the store')
+      this.logger.warn({ err: error, ...logFields(row) }, 'a background response waits for the store')
     } else {
       this.logUnrecorded(row, error)
     }
@@ -165,7 +165,10 @@ export class BackgroundBilling {
 
   private logUnrecorded(row: BackgroundResponseRow, reason: unknown): void {
     const cause = typeof reason === 'string' ? { reason } : { err: reason }
-    this.logger.error({ ...cause, ...shown(row) }, 'a background response could not be recorded: its use is not billed')
+    this.logger.error(
+      { ...cause, ...logFields(row) },
+      'a background response could not be recorded: its use is not billed',
+    )
   }
 
   private logLater(responseId: string, error: unknown): void {
@@ -174,7 +177,7 @@ export class BackgroundBilling {
 }
 
 /** What the log shows of a row. Callers with keys of their own have none. */
-export const shown = ({ id, channelId, model, ownerId }: BackgroundResponseRow) => ({
+export const logFields = ({ id, channelId, model, ownerId }: BackgroundResponseRow) => ({
   responseId: id,
   channelId,
   model,

@@ -15,7 +15,7 @@ import { Database } from '../storage/database.js'
 import { Clock, CLOCK_TOLERANCE_MS, KeyedQueue, withTimeout } from '../tasks/background-work.js'
 import { DueWorkLoop } from '../tasks/due-work-loop.js'
 import { MISSES_UNTIL_GONE } from '../tasks/transitions.js'
-import { BackgroundBilling, MAXIMUM_PAUSE_MS, pauseMs, shown } from './background-billing.js'
+import { BackgroundBilling, MAXIMUM_PAUSE_MS, pauseMs, logFields } from './background-billing.js'
 import { type BackgroundResponseRow, BackgroundResponses } from './background-responses.js'
 import { RESPONSE_FIND } from './responses.endpoints.js'
 
@@ -158,7 +158,7 @@ export class BackgroundWatcher implements OnModuleInit, OnModuleDestroy, BeforeA
       })
       return await withTimeout(progress, call, READ_TIMEOUT_MS)
     } catch (error) {
-      if (!(error instanceof GatewayError)) this.logger.warn({ err: error, ...shown(row) }, 'poll failed')
+      if (!(error instanceof GatewayError)) this.logger.warn({ err: error, ...logFields(row) }, 'poll failed')
       return 'failed'
     }
   }
@@ -175,12 +175,12 @@ export class BackgroundWatcher implements OnModuleInit, OnModuleDestroy, BeforeA
       return
     }
     await this.billing.settle(row)
-    this.logger.warn({ reason: problem, ...shown(row) }, 'a background response is recorded without figures')
+    this.logger.warn({ reason: problem, ...logFields(row) }, 'a background response is recorded without figures')
   }
 
   /** Of a fault that the next poll is likely to meet again. Never rejects. */
   private async postpone(row: BackgroundResponseRow, error: unknown): Promise<void> {
-    this.logger.warn({ err: error, ...shown(row) }, 'poll failed')
+    this.logger.warn({ err: error, ...logFields(row) }, 'poll failed')
     await this.plan(row, row.misses).catch(() => undefined)
   }
 

@@ -7,6 +7,7 @@ import { isRecord } from '../core/validation-rules.js'
 import { isId } from '../dialects/kept-answers.js'
 import type { ResponsesQuestion, ResumedRequest } from '../dialects/openai-responses.js'
 import { memoryFull } from '../server/read-body.js'
+import { BackgroundBilling } from './background-billing.js'
 import { inputTexts, ItemIds, keptItem, nativeText } from './kept-items.js'
 import { type KeptItem, KeptResponses } from './kept-responses.js'
 import { ResponsePins } from './response-pins.js'
@@ -120,6 +121,7 @@ export class ResponseReferences {
   constructor(
     private readonly pins: ResponsePins,
     private readonly kept: KeptResponses,
+    private readonly billing: BackgroundBilling,
   ) {}
 
   /** Throws `invalid_request`, or `not_found`, for what the caller does not have, and what cannot be put together. */
@@ -152,7 +154,10 @@ export class ResponseReferences {
   /** No store is asked for what cannot be an id. */
   private async channelsOf(ids: readonly string[], caller: Caller): Promise<ReadonlyMap<string, string>> {
     const possible = [...new Set(ids)].filter(isId)
-    return possible.length === 0 ? new Map() : await this.pins.channelsOf(ownerOf(caller), possible)
+    if (possible.length === 0) return new Map()
+    // The row and the pin of a response in the background are written together.
+    await this.billing.writeUnwritten()
+    return await this.pins.channelsOf(ownerOf(caller), possible)
   }
 
   /** What no upstream keeps; undefined where nothing is looked for. */

@@ -116,10 +116,14 @@ export interface FindResponseCall extends KeptResponseCall {
 /** The same query without anything else: begins with `?`, or is empty. Throws `invalid_request` for what is not served. */
 export function keptResponseQuery(query: Readonly<Record<string, unknown>>): string {
   if (streamIn(query)) {
-    throw new GatewayError('invalid_request', "Unsupported value: 'stream' is served where a response is asked for.", {
-      param: 'stream',
-      code: 'unsupported_value',
-    })
+    throw new GatewayError(
+      'invalid_request',
+      "Unsupported value: 'stream' is supported on GET /v1/responses/{id} only.",
+      {
+        param: 'stream',
+        code: 'unsupported_value',
+      },
+    )
   }
   return passedQuery(query, (name) => QUERY_NAMES.has(name))
 }

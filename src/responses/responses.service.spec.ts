@@ -85,6 +85,8 @@ class StandInChannel implements PinnedRoute<KeptResponsesProvider>, KeptResponse
   progressSeen: ResponseProgress | GatewayError = 'running'
   /** What a read or a cancel shows. */
   endSeen: EndedResponse | undefined
+  /** Whether a read or a cancel is to look for the end. */
+  readonly looksForEnds: boolean[] = []
   /** Called when a create has been sent. */
   whenSent: (context: AttemptContext) => Promise<void> = () => Promise.resolve()
 
@@ -126,7 +128,8 @@ class StandInChannel implements PinnedRoute<KeptResponsesProvider>, KeptResponse
   delete = (): Promise<ProviderResponse> => Promise.resolve(this.answer('delete'))
 
   private async shown({ ended }: KeptResponseRead, what: string): Promise<ProviderResponse> {
-    if (this.endSeen !== undefined) await ended(this.endSeen)
+    if (this.endSeen !== undefined) await ended?.(this.endSeen)
+    this.looksForEnds.push(ended !== undefined)
     return this.answer(what)
   }
 
@@ -179,10 +182,10 @@ function lab() {
   const lines: string[] = []
   const { logger } = createLogging('info', { write: (line) => lines.push(line) })
   const kept = new MemoryKeptResponses()
-  const references = new ResponseReferences(pins, kept)
   const usage = new CollectedUsage()
   const clock = new ManualClock()
   const billing = new BackgroundBilling(rows, usage, clock, NO_MARK, logger)
+  const references = new ResponseReferences(pins, kept, billing)
   const service = new ResponsesService(router, references, pins, new ResponseKeeper(kept, logger), billing, logger)
   const call = newCall('/v1/responses')
   call.caller = { keyId: 'team-a' }
@@ -565,6 +568,19 @@ describe('A response in the background', () => {
     expect(await rows.find('team-a', 'resp_new')).toMatchObject({ model: MODEL })
   })
 
+  it('that the store did not take can be gone on with as soon as the store is back', async () => {
+    const { create, first, rows, router } = lab()
+    first.whenSent = () => {
+      rows.failure = STORE_AWAY
+      return Promise.resolve()
+    }
+    await create(IN_BACKGROUND)
+    first.whenSent = () => Promise.resolve()
+    rows.failure = undefined
+    await create({ previous_response_id: 'resp_new' })
+    expect(router.named).toEqual([undefined, 'first'])
+  })
+
   it('that the store did not take can be read, cancelled and deleted as soon as the store is back', async () => {
     const { create, first, rows, service, call } = lab()
     first.whenSent = () => {
@@ -636,6 +652,16 @@ describe('A response in the background', () => {
       { id: 'response first resp_1', ownerId: 'team-a', model: MODEL, channelId: 'first', usage: END.usage },
     ])
     expect([await rowOf(), rows.pinned.get('resp_1')]).toEqual([undefined, ['msg_end']])
+  })
+
+  it('is looked into for its end only while its bill is open', async () => {
+    const { service, call, first } = await begunLab()
+    await service.find({ ...pinned, isStreamed: false }, call)
+    first.endSeen = END
+    await service.find({ ...pinned, isStreamed: true }, call)
+    await service.find({ ...pinned, isStreamed: false }, call)
+    await service.cancel(pinned, call)
+    expect(first.looksForEnds).toEqual([true, true, false, false])
   })
 
   it('passes although its end cannot be recorded now', async () => {

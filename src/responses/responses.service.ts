@@ -54,7 +54,7 @@ export class ResponsesService {
       const keep = isKept ? this.keeping(request, call, context) : undefined
       if (body.fields.background !== true) return provider.create(new CallOfAttempt(request, keep), context)
       const background = this.inBackground(body.fields, call, context)
-      return undisturbed(context, (own) => provider.create(new CallOfAttempt(request, keep, background), own))
+      return ignoringDisconnect(context, (own) => provider.create(new CallOfAttempt(request, keep, background), own))
     })
   }
 
@@ -70,7 +70,7 @@ export class ResponsesService {
       if (isStreamed) throw notStreamable()
       return answer
     }
-    const read = { ...kept, ended: this.endOf(call.caller) }
+    const read = { ...kept, ended: await this.endOfBilled(kept.id, call.caller) }
     return route.attempt(call, READ_POLICY, (provider, context) =>
       isStreamed ? provider.events(read, context) : provider.read(read, context),
     )
@@ -82,7 +82,7 @@ export class ResponsesService {
       await this.keeper.read(kept.id, call.caller)
       throw notCancellable()
     }
-    const cancelled = { ...kept, ended: this.endOf(call.caller) }
+    const cancelled = { ...kept, ended: await this.endOfBilled(kept.id, call.caller) }
     const answer = await route.attempt(call, READ_POLICY, (provider, context) => provider.cancel(cancelled, context))
     await this.billing.hasten(ownerOf(call.caller), kept.id)
     return answer
@@ -121,8 +121,6 @@ export class ResponsesService {
     id: string,
     { caller }: RequestContext,
   ): Promise<PinnedRoute<KeptResponsesProvider> | undefined> {
-    // A row and its pin are written together.
-    await this.billing.writeUnwritten()
     const channelId = await this.references.channelOf(id, caller)
     if (channelId === undefined) return undefined
     const route = this.router.responseChannels(caller).find((each) => each.channelId === channelId)
@@ -141,6 +139,12 @@ export class ResponsesService {
   ): Promise<void> {
     const progress = await route.attempt(call, READ_POLICY, (provider, context) => provider.progress(row.id, context))
     if (typeof progress === 'object') await this.billing.settle(row, progress)
+  }
+
+  /** Absent where no bill waits for its end, so that answers pass unread. */
+  private async endOfBilled(id: string, caller: Caller): Promise<EndOfResponse | undefined> {
+    const row = await this.billing.find(ownerOf(caller), id).catch(() => 'not known')
+    return row === undefined ? undefined : this.endOf(caller)
   }
 
   private endOf(caller: Caller): EndOfResponse {
@@ -213,7 +217,7 @@ function estimateOf({ body, resumed }: ResolvedRequest): EstimatedUse {
  * A create whose caller leaves before it is answered goes on: its upstream may work in the background from then on, and is paid for
  * that, so the id must be learnt.
  */
-async function undisturbed<Result>(
+async function ignoringDisconnect<Result>(
   context: AttemptContext,
   run: (context: AttemptContext) => Promise<Result>,
 ): Promise<Result> {

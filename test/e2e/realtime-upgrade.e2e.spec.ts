@@ -485,7 +485,7 @@ describe('realtime connections', () => {
       [400, errorBody('Unsupported intent.', 'invalid_value'), 400, 'invalid_value'],
       [404, errorBody('No such model.', 'model_not_found'), 404, 'model_not_found'],
       [500, errorBody('Internal.'), 502, 'upstream_failed'],
-      [503, 'busy', 502, 'upstream_failed'],
+      [503, 'busy', 503, 'upstream_overloaded'],
       [200, {}, 502, 'upstream_failed'],
       [302, {}, 502, 'upstream_failed'],
     ])('with %i %j is %i %s to the caller', async (status, body, expected, code) => {
@@ -496,7 +496,7 @@ describe('realtime connections', () => {
       const answer = await askUpgrade(gateway.url)
       const { error } = JSON.parse(answer.body.toString()) as { error: { code: string } }
       expect([answer.status, error.code]).toEqual([expected, code])
-      expect(answer.headers.get('retry-after')).toBe(expected === 429 ? '7' : undefined)
+      expect(answer.headers.get('retry-after')).toBe([429, 503].includes(expected) ? '7' : undefined)
       expect(answer.body.toString()).not.toMatch(/canary|127\.0\.0\.1/)
       await eventually(() => upstream.connections === 0)
     })

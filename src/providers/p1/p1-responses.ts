@@ -42,7 +42,8 @@ export class P1ResponsesProvider implements KeptResponsesProvider {
 
   async events({ id, query, ended }: KeptResponseRead, context: AttemptContext): Promise<ProviderResponse> {
     const response = await this.send('GET', `${PATH}/${id}${query}`, context, 'text/event-stream')
-    return await relayResumedEvents(response, P1_RESPONSE_HEADERS, ended, context.credentials)
+    const isContinued = query.includes('starting_after=')
+    return await relayResumedEvents(response, P1_RESPONSE_HEADERS, { ended, isContinued }, context.credentials)
   }
 
   async inputItems({ id, query }: KeptResponseCall, context: AttemptContext): Promise<ProviderResponse> {
