@@ -252,6 +252,19 @@ describe('A stream in the background', () => {
     expect([sink.text, steps.ended]).toEqual([CREATED + DELTA, []])
   })
 
+  it.each([
+    ['is not read on', RUNNING, false],
+    ['is read on where it is none, as its figures are next', { ...RUNNING, background: false }, true],
+  ])('whose caller leaves between two items %s', async (_what, response, isReadOn) => {
+    const { source, steps, answer } = relay('text/event-stream', { stream: true })
+    source.data(event('response.created', response))
+    await turn()
+    await steps.done()
+    read((await answer).body)
+    source.data(DELTA, event('response.output_item.done', MESSAGE))
+    expect(source.readOn()).toBe(isReadOn)
+  })
+
   it('is none where the upstream makes the response while its caller waits', async () => {
     const { source, steps, answer } = relay('text/event-stream', { stream: true })
     const now = { background: false }

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { unused, UnusedRouter } from '../../test/support/unused-router.js'
 import { eventually } from '../../test/support/eventually.js'
 import { MemoryBackgroundResponses } from '../../test/support/memory-background-responses.js'
@@ -405,5 +405,51 @@ describe('The watcher of responses in the background', () => {
     lab.clock.advance(-HOUR_MS)
     await lab.pass(0)
     await eventually(() => (rowOf(lab, 'resp_1')?.nextPollAtMs ?? Infinity) < lab.clock.nowMs() + 180_000)
+  })
+
+  describe('between two looks into the store', () => {
+    const STEP_MS = 100
+
+    beforeEach(() => {
+      jest.useFakeTimers()
+    })
+    afterEach(() => {
+      jest.useRealTimers()
+    })
+
+    /** Lets time pass on the clock and for timers alike; nothing else wakes the watcher. */
+    async function elapse({ clock }: Replica, milliseconds: number): Promise<void> {
+      for (let passedMs = 0; passedMs < milliseconds; passedMs += STEP_MS) {
+        clock.advance(STEP_MS)
+        await jest.advanceTimersByTimeAsync(STEP_MS)
+      }
+    }
+
+    it('asks as soon as a poll is due, the first and the next', async () => {
+      const lab = replica()
+      await elapse(lab, STEP_MS)
+      await lab.begin('resp_1')
+      for (const polls of [1, 2]) {
+        // It is planned anew when the watcher has looked for what is due next.
+        const release = lab.upstream.hold()
+        // The longest that the pause before it can be.
+        await elapse(lab, pauseMs(polls - 1, 1) + STEP_MS)
+        expect(lab.upstream.asked).toHaveLength(polls)
+        release()
+      }
+    })
+
+    it('goes on as soon as a busy channel has room', async () => {
+      const lab = replica()
+      const release = lab.upstream.hold()
+      const ids = Array.from({ length: 20 }, (_, index) => `resp_${index}`)
+      for (const id of ids) await lab.begin(id)
+      for (const id of ids) lab.upstream.progress.set(id, ended(id))
+      await elapse(lab, 3000)
+      expect([lab.upstream.underWay, lab.upstream.asked.length]).toEqual([8, 8])
+      release()
+      await elapse(lab, STEP_MS)
+      expect(lab.usage.settled).toHaveLength(ids.length)
+    })
   })
 })

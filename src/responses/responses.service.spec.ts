@@ -641,6 +641,49 @@ describe('A response in the background', () => {
     expect(await rows.find('team-a', 'resp_new')).toBeDefined()
   })
 
+  it('is not sent where its caller has left before', async () => {
+    const { create, first, call } = lab()
+    call.disconnect.abort()
+    await expect(create(IN_BACKGROUND)).rejects.toMatchObject({ kind: 'caller_left' })
+    expect(first.asked).toEqual([])
+  })
+
+  it.each([
+    ['before it is answered', true],
+    ['while its answer is read', false],
+  ])('is left at its upstream by a caller who leaves %s, as soon as it is known', async (_when, isEarly) => {
+    const { create, first, call } = lab()
+    let isUpstreamLeft = (): boolean => false
+    first.whenSent = ({ disconnect }) => {
+      isUpstreamLeft = () => disconnect.aborted
+      if (isEarly) call.disconnect.abort()
+      return Promise.resolve()
+    }
+    await create(IN_BACKGROUND)
+    expect(isUpstreamLeft()).toBe(isEarly)
+    call.disconnect.abort()
+    expect(isUpstreamLeft()).toBe(true)
+  })
+
+  it('keeps the place of a caller who has left until what its answer has used is noted', async () => {
+    const { create, first, call } = lab()
+    const steps: string[] = []
+    const released = new Promise<void>((resolve) => {
+      first.whenSent = () => {
+        call.disconnect.abort()
+        call.disconnect.whenReleased(() => {
+          steps.push('released')
+          resolve()
+        })
+        return Promise.resolve()
+      }
+    })
+    await create(IN_BACKGROUND)
+    steps.push('answered')
+    await released
+    expect(steps).toEqual(['answered', 'released'])
+  })
+
   it.each(['find', 'cancel'] as const)('is billed once when its end is seen by %s', async (name) => {
     const { service, call, first, usage, rows, rowOf } = await begunLab()
     first.endSeen = END

@@ -79,6 +79,11 @@ export class ManualSource implements ByteSource {
     this.started.fail(error)
   }
 
+  /** Whether its reader needs what is still to come although the caller has left. */
+  readOn(): boolean {
+    return this.started.readOn?.() === true
+  }
+
   private get started(): ByteSink {
     if (this.sink === undefined) throw new Error('the source was not started')
     return this.sink
