@@ -92,7 +92,10 @@ export class BackgroundBilling {
     }
   }
 
-  /** Its caller has deleted it. Never rejects: the upstream's answers to the next polls say the same. */
+  /**
+   * Its caller has deleted it. Never rejects: where the store fails, the next polls find that the upstream does not know it, and it is
+   * recorded as `upstream_failed` in place of `caller_left`, without figures as well.
+   */
   async deleted(row: BackgroundResponseRow): Promise<void> {
     try {
       await this.settle(row, withoutFigures('caller_left'))

@@ -428,10 +428,17 @@ describe('A refused handshake', () => {
     expect(await refuse(429, OURS)).toMatchObject({ kind: 'rate_limited', details })
   })
 
-  it.each([200, 302, 400, 404, 409, 413, 422, 426, 500, 503])('with %d is the channel\u2019s fault', async (status) => {
+  it.each([200, 302, 400, 404, 409, 413, 422, 426, 500])('with %d is the channel\u2019s fault', async (status) => {
     for (const sent of [OURS, CALLERS]) {
       const error = await refuse(status, sent, 'no JSON')
       expect(error).toMatchObject({ kind: 'upstream_failed', details: { attempt: CHANNELS } })
+    }
+  })
+
+  it.each([503, 529])('with %d is the upstream\u2019s overload, and says when to come back', async (status) => {
+    const details = { retryAfterSeconds: 7, attempt: CHANNELS }
+    for (const sent of [OURS, CALLERS]) {
+      expect(await refuse(status, sent)).toMatchObject({ kind: 'upstream_overloaded', details })
     }
   })
 })

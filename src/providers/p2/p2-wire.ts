@@ -78,7 +78,8 @@ export function parseP2Error(code: number, text: string, sent: SentCredentials):
 
 /**
  * What an HTTP answer in place of the upgrade means. A handshake holds nothing of the caller's but its key, so that
- * every refusal which is not about the key is the channel's fault: 404 is a wrong address, not an unknown model.
+ * every refusal which is not about the key is the channel's fault: 404 is a wrong address, not an unknown model, and
+ * 503 its overload.
  */
 export async function handshakeError(response: UpstreamResponse, sent: SentCredentials): Promise<GatewayError> {
   let words = ''
@@ -87,16 +88,18 @@ export async function handshakeError(response: UpstreamResponse, sent: SentCrede
   }
   const error = await parseUpstreamError(response, { read, callersKey: sent.callersKey, secret: sent.credentials })
   const cause = causeOf(response.status, words)
-  if (KEY_KINDS.has(error.kind)) return new GatewayError(error.kind, error.message, { ...error.details, cause })
+  if (HANDSHAKE_KINDS.has(error.kind)) return new GatewayError(error.kind, error.message, { ...error.details, cause })
   const attempt = { phase: 'answered', channelError: true } as const
   return new GatewayError('upstream_failed', `The upstream failed with status ${response.status}.`, { cause, attempt })
 }
 
-const KEY_KINDS: ReadonlySet<ErrorKind> = new Set([
+/** What a handshake can tell: of the key, and of the upstream's capacity. */
+const HANDSHAKE_KINDS: ReadonlySet<ErrorKind> = new Set([
   'unauthorized',
   'forbidden_model',
   'rate_limited',
   'upstream_failed',
+  'upstream_overloaded',
 ])
 
 const callerError = ({ kind, message, code, param }: FailureRow, words: string, cause: Error): GatewayError =>
