@@ -1,19 +1,13 @@
 import { existsSync } from 'node:fs'
-import { rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
 import { Inject, Injectable } from '@nestjs/common'
 import { ConfigStore } from '../config/config-store.js'
 import { type Environment, environmentConfig } from '../config/environment.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
-import { syncPath } from '../storage/file-sync.js'
+import { markPendingUsage, pendingUsagePath } from '../storage/pending-usage.js'
 
-const NAME = 'PENDING-USAGE'
-
-/**
- * A file beside the embedded store that says that bills of background responses may be open in it. Without it a gateway whose
- * configuration needs no store would not open it after a restart, and so would not ask for their ends.
- */
+/** Keeps the mark of open bills beside the embedded store while this gateway may have some. */
 @Injectable()
 export class PendingUsageMarker {
   private writing: Promise<void> | undefined
@@ -40,9 +34,7 @@ export class PendingUsageMarker {
 
   private async writeFile(): Promise<void> {
     try {
-      await writeFile(this.path, '')
-      await syncPath(this.path)
-      await syncPath(this.environment.dataDirectory)
+      await markPendingUsage(this.environment.dataDirectory)
     } catch (error) {
       this.writing = undefined
       this.logger.warn(
@@ -57,6 +49,6 @@ export class PendingUsageMarker {
   }
 
   private get path(): string {
-    return join(this.environment.dataDirectory, NAME)
+    return pendingUsagePath(this.environment.dataDirectory)
   }
 }

@@ -4,6 +4,7 @@ import { hasCode } from '../core/errors.js'
 import { StoreUnusable } from './database.js'
 import { freeLeases } from './embedded.js'
 import { applyMigrations, FILLING, isHalfFilled, knownMigrations, type Made, migrate, migrateTo } from './migrations.js'
+import { markPendingUsage } from './pending-usage.js'
 import {
   insertRows,
   migrationsOf,
@@ -105,6 +106,8 @@ export async function fillStore(
   const sums = await copyRows(source, queries, tables, filling, onProgress)
   await setSequences(queries, tables, await source.sequences())
   await check(sums, queries, tables, onProgress)
+  // Before the store is usable: the command cannot be given again after that.
+  if (target.directory !== undefined && hasPendingUsage(sums)) await markPendingUsage(target.directory)
   await queries.transaction().execute(async (transaction) => {
     // What was leased belongs to a process that works on the other store.
     await freeLeases(transaction)
@@ -114,6 +117,8 @@ export async function fillStore(
   await sql`analyze`.execute(queries)
   return sums
 }
+
+const hasPendingUsage = (sums: Sums): boolean => (sums['background_response']?.rows ?? 0) > 0
 
 /** 'MMG': until the connection ends. */
 const LOCK = 0x4d_4d_47

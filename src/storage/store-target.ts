@@ -9,6 +9,8 @@ import { type Queries, tablesOf } from './store-tables.js'
 export interface StoreTarget {
   /** For the operator, without a password. */
   readonly name: string
+  /** Of an embedded store. */
+  readonly directory?: string
   readonly queries: Queries
 }
 

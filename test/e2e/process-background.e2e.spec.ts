@@ -1,6 +1,9 @@
+import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { rm, writeFile } from 'node:fs/promises'
+import { mkdir, rename, rm, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { startP1Simulator } from '@multi-model-gateway/sandbox/p1/p1.simulator.js'
 import type { Simulator } from '@multi-model-gateway/sandbox/server/simulator-server.js'
@@ -12,6 +15,7 @@ import { directoryWithStore } from '../support/stores.js'
 import { recordsOf, recordWhere } from '../support/usage-lab.js'
 
 const REQUEST = { model: 'gpt-5-mini', input: 'Hello', background: true }
+const COMMAND = fileURLToPath(new URL('../../dist/store-cli.js', import.meta.url))
 const MARK = join('data', 'PENDING-USAGE')
 
 let upstream: Simulator
@@ -89,5 +93,57 @@ describe('a gateway that is killed after a response began in the background', ()
     await writeFile(join(directory, MARK), '')
     const { code, errors } = await (await start()).exited
     expect([code, errors]).toEqual([1, expect.stringContaining('The store in ./data cannot be read')])
+  })
+})
+
+describe('a store that `npm run store` has made in a folder', () => {
+  const runCommand = async (...words: readonly string[]): Promise<string> => {
+    const { PATH = '' } = process.env
+    const options = { cwd: directory, env: { PATH } }
+    return (await promisify(execFile)(process.execPath, ['--liftoff-only', COMMAND, ...words], options)).stdout
+  }
+  const copy = (): Promise<string> => runCommand('copy', '--from', 'data', '--to', 'new')
+  const restore = async (): Promise<string> => {
+    await runCommand('backup', '--from', 'data', '--to', 'gateway.backup')
+    return runCommand('restore', '--from', 'gateway.backup', '--to', 'new')
+  }
+  const useNewFolder = async (): Promise<void> => {
+    await rename(join(directory, 'data'), join(directory, 'old'))
+    await rename(join(directory, 'new'), join(directory, 'data'))
+  }
+
+  it.each([
+    ['copied', copy],
+    ['restored', restore],
+  ])('gets the open bills that it was %s with recorded, although no request uses it', async (_name, move) => {
+    const first = await start()
+    const id = await begun(first)
+    await kill(first)
+    await move()
+    await useNewFolder()
+
+    const next = await start()
+    const url = await next.listening()
+    await next.said(/opening the store/)
+    const record = await recordWhere({ url }, (each) => each.id === `task response first ${id}`)
+    expect(record).toMatchObject({ kind: 'task', outcome: 'ok', pricing: 'priced' })
+  })
+
+  it('is not usable before its open bills are marked, and is completed when the command is given again', async () => {
+    const first = await start()
+    await begun(first)
+    await kill(first)
+    const mark = join(directory, 'new', 'PENDING-USAGE')
+    await mkdir(mark, { recursive: true })
+    await expect(copy()).rejects.toThrow('EISDIR')
+    await rmdir(mark)
+    await expect(copy()).resolves.toContain('Copied to')
+    expect(existsSync(mark)).toBe(true)
+  })
+
+  it('is not marked where no bill is open', async () => {
+    await copy()
+    expect(existsSync(join(directory, 'new', 'postgres'))).toBe(true)
+    expect(existsSync(join(directory, 'new', 'PENDING-USAGE'))).toBe(false)
   })
 })

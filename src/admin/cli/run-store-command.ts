@@ -58,7 +58,7 @@ async function run(command: StoreCommand, settings: StoreSettings): Promise<Done
 }
 
 const filled = (source: RowSource, to: StorePlace, isRestart: boolean, onProgress: OnProgress): Promise<Sums> =>
-  withTarget(to, (queries) => fillStore(source, { name: nameOf(to), queries }, isRestart, onProgress))
+  withTarget(to, (queries) => fillStore(source, { ...to, name: nameOf(to), queries }, isRestart, onProgress))
 
 const backUp = (from: StorePlace, name: string, file: string, onProgress: OnProgress): Promise<Sums> =>
   withSource(from, (queries) => withSnapshot(queries, name, (source) => writeBackup(source, file, onProgress)))
