@@ -298,6 +298,28 @@ describe('A stream of chat chunks', () => {
     }
   })
 
+  it.each([
+    ['at one index', { index: 0 }],
+    ['without an index', {}],
+  ])('has each of several calls that the upstream gives the same id, %s', (_name, place) => {
+    const search = (input: string): Members => ({
+      ...place,
+      id: 'search',
+      function: { name: 'search', arguments: input },
+    })
+    const [first, second] = [search('{"a":1}'), search('{"a":2}')]
+    for (const chunks of [[calls(first), calls(second)], [calls(first, second)]]) {
+      expect(outline(play(...chunks, delta({}, 'tool_calls')))).toEqual([
+        '0+tool_use',
+        '0:{"a":1}',
+        '0-',
+        '1+tool_use',
+        '1:{"a":2}',
+        '1-',
+      ])
+    }
+  })
+
   it('has each of several calls that the upstream gives the same index, also where one takes no arguments', () => {
     const empty = { index: 0, id: 'c0', function: { name: 'tool0', arguments: '' } }
     const events = play(

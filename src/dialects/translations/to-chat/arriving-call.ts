@@ -33,6 +33,11 @@ export class ArrivingCall {
     return !this.isCustom && this.jsonEnd.isMissing
   }
 
+  /** More has come behind its arguments. */
+  get isPassed(): boolean {
+    return !this.isCustom && this.jsonEnd.isPassed
+  }
+
   /** It takes no arguments, or they have not begun: upstreams do not tell. */
   get isWithoutInput(): boolean {
     return !this.hasInput && !this.isComplete
@@ -44,14 +49,15 @@ export class ArrivingCall {
   }
 
   /**
-   * Some upstreams give all calls of a turn the same index, each of them whole and with a name. Their ids tell them apart, and where one
-   * has none, another name or more input: others say the name again with every piece, also with empty ones behind the input. Before a
-   * call is complete the name must differ, too, as there are upstreams that make up an id for every piece.
+   * Some upstreams give all calls of a turn the same index, each of them whole and with a name. Their ids tell them apart, and where these
+   * are the same or missing, another name or more input: others say the name again with every piece, also with empty ones behind the input.
+   * Before a function's call is complete the name must differ, too, as there are upstreams that make up an id for every piece.
    */
   isFollowedBy({ id, name, text }: CallPiece): boolean {
     if (name === undefined) return false
     const isOtherName = this.name !== undefined && name !== this.name
-    if (id !== undefined && this.id !== undefined) return id !== this.id && (this.isComplete || isOtherName)
+    const isOtherId = id !== undefined && this.id !== undefined && id !== this.id
+    if (isOtherId) return this.isCustom || this.isComplete || isOtherName
     return this.isComplete && this.name !== undefined && (isOtherName || text.trim() !== '')
   }
 
