@@ -20,7 +20,7 @@ export function finishReasonIn(choice: Members): string | undefined {
 }
 
 /** Words of upstreams that broke off: what they have said is no answer. */
-const BROKEN_OFF: ReadonlySet<string> = new Set(['error', 'abort', 'insufficient_system_resource'])
+const BROKEN_OFF: ReadonlySet<string> = new Set(['error', 'network_error', 'abort', 'insufficient_system_resource'])
 
 /** Without the upstream's own words, which may name the account. */
 const brokenOff = (): GatewayError => malformedResponse('The upstream reported an error.')
