@@ -83,7 +83,7 @@ const FORMS: readonly Form[] = [
   }),
 ]
 
-const CUT_INPUTS = ['{', '{"a":', '{"a":1', '{"a":"}', '{"a":"\\"}', '{"a":[1]', '[1', ' {"a":{}']
+const CUT_INPUTS = ['{', '{"a":', '{"a":1', '{"a":"}', '{"a":"\\"}', '{"a":[1]', '[1', ' {"a":{}', '"abc', '"a\\"']
 
 describe.each(FORMS)('A call in an answer of $name', ({ answered, plainReasons, cutReason, refusal }) => {
   it.each(CUT_INPUTS)('fails where its arguments are cut, and the answer says that it is whole: %s', (input) => {

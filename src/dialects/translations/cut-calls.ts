@@ -18,7 +18,7 @@ export class JsonEnd {
 
   /** It has begun, and not ended. */
   get isMissing(): boolean {
-    return this.depth > 0
+    return this.depth > 0 || this.isInString
   }
 
   add(piece: string): void {
