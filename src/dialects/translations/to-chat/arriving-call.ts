@@ -8,6 +8,7 @@ const CALL_BYTES = 256
 export class ArrivingCall {
   state: 'waiting' | 'open' | 'written' = 'waiting'
   isCustom = false
+  private isLegacy = false
   id: string | undefined
   name: string | undefined
   private readonly jsonEnd = new JsonEnd()
@@ -20,7 +21,7 @@ export class ArrivingCall {
   constructor(readonly index: number) {}
 
   get isReady(): boolean {
-    return this.id !== undefined && this.name !== undefined
+    return (this.isLegacy || this.id !== undefined) && this.name !== undefined
   }
 
   /** Nothing more of it will come, which of the input of a custom tool is never known. */
@@ -62,8 +63,9 @@ export class ArrivingCall {
   }
 
   /** Once they are known, its id and name stay, whatever further pieces say. */
-  add({ isCustom, id, name, text }: CallPiece): void {
+  add({ isCustom, isLegacy, id, name, text }: CallPiece): void {
     this.isCustom ||= isCustom
+    this.isLegacy ||= isLegacy
     this.id ??= this.kept(id)
     this.name ??= this.kept(name)
     this.hasInput ||= text.trim() !== ''
