@@ -30,10 +30,11 @@ const messageEvents = (input: string, reason: string, name = 'f'): readonly obje
   { type: 'message_stop' },
 ]
 
-type Answering = Pick<TranslationRun<ModelFields, object>, 'answerText' | 'frames'>
+type Answering = Pick<TranslationRun<ModelFields, object>, 'translation' | 'answerText' | 'frames'>
 
 interface Form {
   readonly name: string
+  readonly begin: () => Answering
   /** What the client gets for a call with this input, with which the answer ends for a reason. */
   readonly answered: (input: string, reason: string) => string
   /** Those that do not say that anything is missing; the last one is not known. */
@@ -53,8 +54,8 @@ function formsOf<Fields extends ModelFields>(
 ): readonly Form[] {
   const run = (): Answering => new TranslationRun(pair, translator, request)
   const name = `${pair.client} over ${pair.upstream}`
-  const chat = { plainReasons: PLAIN_CHAT, cutReason: 'length', refusal: 'content_filter' }
-  const messages = { plainReasons: PLAIN_MESSAGES, cutReason: 'max_tokens', refusal: 'refusal' }
+  const chat = { begin: run, plainReasons: PLAIN_CHAT, cutReason: 'length', refusal: 'content_filter' }
+  const messages = { begin: run, plainReasons: PLAIN_MESSAGES, cutReason: 'max_tokens', refusal: 'refusal' }
   if (pair.upstream === 'messages')
     return [
       { ...messages, name: `${name}, streamed`, answered: (input, why) => run().frames(messageEvents(input, why)) },
@@ -82,7 +83,7 @@ const FORMS: readonly Form[] = [
   }),
 ]
 
-const CUT_INPUTS = ['{', '{"a":', '{"a":1', '{"a":"}', '{"a":"\\"}', '{"a":[1]', '[1', ' {"a":{}']
+const CUT_INPUTS = ['{', '{"a":', '{"a":1', '{"a":"}', '{"a":"\\"}', '{"a":[1]', '[1', ' {"a":{}', '"abc', '"a\\"']
 
 describe.each(FORMS)('A call in an answer of $name', ({ answered, plainReasons, cutReason, refusal }) => {
   it.each(CUT_INPUTS)('fails where its arguments are cut, and the answer says that it is whole: %s', (input) => {
@@ -110,6 +111,18 @@ describe.each(FORMS)('A call in an answer of $name', ({ answered, plainReasons, 
     'passes with arguments that are over: %p',
     (input) => {
       for (const reason of plainReasons) expect(() => answered(input, reason)).not.toThrow()
+    },
+  )
+})
+
+describe.each(FORMS.filter(({ name }) => name.endsWith('streamed')))('A call in an answer of $name', ({ answered }) => {
+  it.each(['{"a":1}{"b"', '{"a":1}{"b":2}', '{} x', '{}}', '[],'])(
+    'fails where something follows its arguments, which are over: %s',
+    (input) => {
+      expect(thrownBy(() => answered(input, 'tool_calls'))).toMatchObject({
+        kind: 'upstream_failed',
+        message: 'The upstream went on with a call that was complete.',
+      })
     },
   )
 })
@@ -146,6 +159,24 @@ describe('A call of a custom tool', () => {
     expect(run().frames(messageEvents('{"input":"so', 'max_tokens', 'p'))).toContain('so')
   })
 })
+
+describe.each(FORMS.filter(({ name }) => name.endsWith('chat, streamed')))(
+  'A call in an answer of $name',
+  ({ begin }) => {
+    it('fails where a further piece follows its arguments, which are over, and begins no other call', () => {
+      const events = begin().translation.events()
+      const chunk = (piece: object): Record<string, unknown> => ({
+        choices: [{ index: 0, delta: { tool_calls: [{ index: 0, ...piece }] }, finish_reason: null }],
+      })
+      events.event(chunk(call('{"a":1}')))
+      expect(() => events.event(chunk({ function: { arguments: ' ' } }))).not.toThrow()
+      expect(thrownBy(() => events.event(chunk({ function: { arguments: '{"a":2}' } })))).toMatchObject({
+        kind: 'upstream_failed',
+        message: 'The upstream went on with a call that was complete.',
+      })
+    })
+  },
+)
 
 describe('One of several calls in an answer', () => {
   it('fails where its arguments are cut, also where others follow', () => {

@@ -10,18 +10,22 @@ const CLOSING = new Set([0x7d, 0x5d])
 /** Whether the text of a JSON object, which comes in pieces, has ended. */
 export class JsonEnd {
   isReached = false
+  /** More than blanks has come behind the end. */
+  isPassed = false
   private depth = 0
   private isInString = false
   private isEscaped = false
 
   /** It has begun, and not ended. */
   get isMissing(): boolean {
-    return this.depth > 0
+    return this.depth > 0 || this.isInString
   }
 
   add(piece: string): void {
     // By index, as a call may hold a whole file.
-    for (let position = 0; position < piece.length && !this.isReached; position++) this.step(piece.charCodeAt(position))
+    let position = 0
+    for (; position < piece.length && !this.isReached; position++) this.step(piece.charCodeAt(position))
+    this.isPassed ||= piece.slice(position).trim() !== ''
   }
 
   private step(code: number): void {
@@ -47,3 +51,6 @@ export const isPlainEnd = (end: AnswerEnd): boolean => PLAIN_ENDS.has(end)
 
 /** A client would make a call with arguments that are not whole. */
 export const callNotEnded = (): GatewayError => malformedResponse('The upstream did not end a call of a tool.')
+
+/** It would make one with arguments that are not JSON. */
+export const callWentOn = (): GatewayError => malformedResponse('The upstream went on with a call that was complete.')

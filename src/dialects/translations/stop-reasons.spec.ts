@@ -125,13 +125,18 @@ describe.each(PAIRS)('An answer of $pair.upstream in the words of $pair.client',
 describe.each(PAIRS.filter(({ kind }) => kind === 'finish reason'))(
   'An answer of $pair',
   ({ begin, answer, events }) => {
+    const ROOM_ENDED = /"stop_reason":"max_tokens"|"reason":"max_output_tokens"/
+    const REFUSED = /"stop_reason":"refusal"|"reason":"content_filter"/
     const FAILURE = expect.objectContaining({ kind: 'upstream_failed' })
 
-    it.each(['error', 'abort', 'insufficient_system_resource'])('fails where its upstream broke off: %s', (reason) => {
-      expect(() => begin()[0].answerText(answer(reason))).toThrow(FAILURE)
-      expect(() => begin()[0].frames(events(reason))).toThrow(FAILURE)
-      expect(() => begin()[0].frames(events(reason, 'stop'))).toThrow(FAILURE)
-    })
+    it.each(['error', 'network_error', 'abort', 'insufficient_system_resource'])(
+      'fails where its upstream broke off: %s',
+      (reason) => {
+        expect(() => begin()[0].answerText(answer(reason))).toThrow(FAILURE)
+        expect(() => begin()[0].frames(events(reason))).toThrow(FAILURE)
+        expect(() => begin()[0].frames(events(reason, 'stop'))).toThrow(FAILURE)
+      },
+    )
 
     it('fails where an error stands beside what was said, whose words may name the gateway’s own account', () => {
       const error = { code: 502, message: 'Out of order.' }
@@ -144,8 +149,17 @@ describe.each(PAIRS.filter(({ kind }) => kind === 'finish reason'))(
       expect(() => begin()[0].frames([...events(), { ...broken, error: null }])).not.toThrow()
     })
 
-    it('is cut where the room for both, question and answer, ended', () => {
-      expect(begin()[0].answerText(answer('model_length'))).toMatch(/"max_tokens"|"max_output_tokens"/)
+    it.each(['model_length', 'model_context_window_exceeded', 'max_tokens'])(
+      'is cut where the room for the answer, or for both, question and answer, ended: %s',
+      (reason) => {
+        expect(begin()[0].answerText(answer(reason))).toMatch(ROOM_ENDED)
+        expect(begin()[0].frames(events(reason, 'stop'))).toMatch(ROOM_ENDED)
+      },
+    )
+
+    it('is refused where the upstream took it for sensitive', () => {
+      expect(begin()[0].answerText(answer('sensitive'))).toMatch(REFUSED)
+      expect(begin()[0].frames(events('sensitive', 'stop'))).toMatch(REFUSED)
     })
   },
 )

@@ -11,9 +11,13 @@ const CHAT_ENDS: ReadonlyMap<string, AnswerEnd> = new Map([
   ['stop', 'ended'],
   ['length', 'truncated'],
   ['model_length', 'truncated'],
+  ['model_context_window_exceeded', 'truncated'],
+  // In the words of messages, of upstreams that are themselves translated.
+  ['max_tokens', 'truncated'],
   ['tool_calls', 'called'],
   ['function_call', 'called'],
   ['content_filter', 'refused'],
+  ['sensitive', 'refused'],
 ])
 
 /** How much an end says that something is missing. */

@@ -100,6 +100,46 @@ describe('Figures of a chat upstream in which one is missing', () => {
   })
 })
 
+describe('Figures of a chat upstream that come in several chunks', () => {
+  const streamed = (run: Pick<TranslationRun<never, object>, 'frames'>, ...usages: readonly object[]): unknown =>
+    usageIn(run.frames([...usages.map((usage) => ({ id: 'c', choices: [], usage })), ...chatEvents({})]))
+  const whole = {
+    prompt_tokens: 10,
+    completion_tokens: 5,
+    prompt_tokens_details: { cached_tokens: 4, cache_write_tokens: 3 },
+    completion_tokens_details: { reasoning_tokens: 2 },
+  }
+  const IN_MESSAGE = {
+    input_tokens: 3,
+    cache_read_input_tokens: 4,
+    cache_creation_input_tokens: 3,
+    output_tokens: 5,
+    output_tokens_details: { thinking_tokens: 2 },
+  }
+  const IN_RESPONSE = {
+    input_tokens: 10,
+    input_tokens_details: { cached_tokens: 4, cache_write_tokens: 3 },
+    output_tokens: 5,
+    output_tokens_details: { reasoning_tokens: 2 },
+  }
+
+  it.each<[string, readonly object[]]>([
+    ['none', [whole]],
+    ['the input alone', [whole, { prompt_tokens: 10 }]],
+    ['the totals alone', [whole, { prompt_tokens: 10, completion_tokens: 5, prompt_tokens_details: null }]],
+    ['a newer output', [{ ...whole, completion_tokens: 1 }, { completion_tokens: 5 }]],
+    ['the other half', [{ ...whole, completion_tokens: null }, { completion_tokens: 5 }]],
+  ])('stand until they are said again, where later chunks have %s', (_later, usages) => {
+    expect(streamed(messagesOver(), ...usages)).toMatchObject(IN_MESSAGE)
+    expect(streamed(responsesOver('chat'), ...usages)).toMatchObject(IN_RESPONSE)
+  })
+
+  it('may become zero', () => {
+    const none = { prompt_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 } }
+    expect(streamed(messagesOver(), whole, none)).toMatchObject({ input_tokens: 10, cache_read_input_tokens: 0 })
+  })
+})
+
 describe('Figures of a chat upstream that read more from its cache than the prompt has', () => {
   it('are no negative number in a message', () => {
     const usage = { prompt_tokens: 10, completion_tokens: 5, prompt_tokens_details: { cached_tokens: 12 } }

@@ -25,23 +25,42 @@ export interface TokenFigures {
 }
 
 /** As an upstream reports them; what it leaves out is not known, and is no zero. */
-export type ReportedFigures = Omit<TokenFigures, 'input' | 'output'> & {
-  readonly input: number | undefined
-  readonly output: number | undefined
-}
+export type ReportedFigures = { readonly [Name in keyof TokenFigures]: number | undefined }
 
 /** undefined where one is missing that has no default. */
 export function completeFigures(figures: ReportedFigures | undefined): TokenFigures | undefined {
   const { input, output } = figures ?? {}
   return figures === undefined || input === undefined || output === undefined
     ? undefined
-    : { ...figures, input, output }
+    : { ...withDefaults(figures), input, output }
+}
+
+/** Of the cache: an upstream that says nothing of it has used none. */
+const withDefaults = (figures: ReportedFigures) => ({
+  ...figures,
+  cacheRead: figures.cacheRead ?? 0,
+  cacheWrite: figures.cacheWrite ?? 0,
+})
+
+/** Figures of a stream are totals, which replace earlier ones; what is not reported again stays. */
+export function latestFigures(
+  before: ReportedFigures | undefined,
+  next: ReportedFigures | undefined,
+): ReportedFigures | undefined {
+  if (before === undefined || next === undefined) return next ?? before
+  return {
+    input: next.input ?? before.input,
+    cacheRead: next.cacheRead ?? before.cacheRead,
+    cacheWrite: next.cacheWrite ?? before.cacheWrite,
+    output: next.output ?? before.output,
+    reasoning: next.reasoning ?? before.reasoning,
+  }
 }
 
 const NONE_REPORTED: ReportedFigures = {
   input: undefined,
-  cacheRead: 0,
-  cacheWrite: 0,
+  cacheRead: undefined,
+  cacheWrite: undefined,
   output: undefined,
   reasoning: undefined,
 }
@@ -51,7 +70,7 @@ export const filledFigures = (
   reported: ReportedFigures = NONE_REPORTED,
   estimates: { readonly input: () => number; readonly output: () => number },
 ): TokenFigures => ({
-  ...reported,
+  ...withDefaults(reported),
   input: reported.input ?? estimates.input(),
   output: reported.output ?? estimates.output(),
 })
@@ -77,8 +96,8 @@ export function figuresOfChat(usage: unknown): ReportedFigures {
   const prompt = recordOr(figures['prompt_tokens_details'])
   return {
     input: count(figures['prompt_tokens']),
-    cacheRead: count(prompt['cached_tokens']) ?? 0,
-    cacheWrite: count(prompt['cache_write_tokens']) ?? 0,
+    cacheRead: count(prompt['cached_tokens']),
+    cacheWrite: count(prompt['cache_write_tokens']),
     output: count(figures['completion_tokens']),
     reasoning: count(recordOr(figures['completion_tokens_details'])['reasoning_tokens']),
   }

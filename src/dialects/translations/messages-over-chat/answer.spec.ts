@@ -35,7 +35,7 @@ const call = (id: string, input: string, name = 'look'): Members => ({
   type: 'function',
   function: { name, arguments: input },
 })
-const toolUse = (id: string, input: unknown): Members => ({
+const toolUse = (id: unknown, input: unknown): Members => ({
   type: 'tool_use',
   id,
   name: 'look',
@@ -131,7 +131,7 @@ describe('A whole answer of a chat upstream', () => {
   it('has the one call of the older form of answers', () => {
     const message = { function_call: { name: 'look', arguments: '{"x":1}' } }
     expect(messageFor(answer(message, 'function_call'))).toMatchObject({
-      content: [toolUse('call_0', { x: 1 })],
+      content: [toolUse(expect.stringMatching(/^call_[0-9a-f]{52}$/), { x: 1 })],
       stop_reason: 'tool_use',
     })
   })
@@ -203,9 +203,9 @@ describe('A whole answer of a chat upstream', () => {
     const translated = textFor(spelled)
     expect(JSON.parse(translated)).toHaveProperty('content', [
       { type: 'text', text: 'Let me see.', citations: null },
-      toolUse('call_req1_0', {}),
-      toolUse('call_req1_1', { x: 1 }),
-      toolUse('call_req1_2', {}),
+      toolUse(expect.stringMatching(/^call_[0-9a-f]{48}0001$/), {}),
+      toolUse(expect.stringMatching(/^call_[0-9a-f]{48}0002$/), { x: 1 }),
+      toolUse(expect.stringMatching(/^call_[0-9a-f]{48}0003$/), {}),
     ])
     expect(translated).toContain('{"x":1.0}')
   })

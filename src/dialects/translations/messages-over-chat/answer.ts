@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { jsonTextOf, type JsonTexts } from '../../../core/json-text.js'
 import { tokensOf } from '../../../core/token-counter.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
@@ -35,7 +36,7 @@ export interface MessageContext {
 export function messageTextOf(answer: Members, texts: JsonTexts, context: MessageContext): string {
   const { message, finishReason } = messageIn(answer)
   const pieces = callsIn(message, texts.at('choices', 0, 'message'))
-  const ids = callIdsOf(context)
+  const ids = newCallIds()
   const calls = pieces.map((call, index) => callOf(call, ids.next(call.id, index)))
   const refusal = refusalIn(message)
   const end = endOfChat(finishReason, { hasCalls: calls.length > 0, hasRefusal: refusal !== '' }, context.unknownWords)
@@ -112,9 +113,15 @@ interface FunctionCall {
   readonly arguments: string
 }
 
-/** Of the calls of one answer. */
-export const callIdsOf = ({ requestId }: Pick<MessageContext, 'requestId'>): AnswerCallIds =>
-  new AnswerCallIds((index) => `call_${requestId}_${index}`)
+/** An id of at most 64 characters is taken back by upstreams that read it. */
+const ROOT_BYTES = 24
+const COUNTER_DIGITS = 4
+
+/** Of the calls of one answer; random, as callers may choose the id of the request, and the same for several. */
+export function newCallIds(): AnswerCallIds {
+  const root = randomBytes(ROOT_BYTES).toString('hex')
+  return new AnswerCallIds((index) => `call_${root}${(index + 1).toString(16).padStart(COUNTER_DIGITS, '0')}`)
+}
 
 function callOf({ name, text, isCustom }: CallPiece, id: string): FunctionCall {
   if (name === undefined || isCustom) throw malformedResponse('The upstream called no function by its name.')

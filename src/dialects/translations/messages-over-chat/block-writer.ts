@@ -4,10 +4,9 @@ import type { TranslationTarget } from '../../translator.js'
 import { HeldText } from '../held-text.js'
 import { madeSignature } from '../seals.js'
 import type { AnswerSink } from '../to-chat/answer-queue.js'
-import type { AnswerCallIds } from '../to-chat/call-ids.js'
 import type { ArrivingCall } from '../to-chat/arriving-call.js'
 import { inputOfArguments } from '../tool-forms.js'
-import { callIdsOf, type MessageContext, textBlock, thinkingBlock, toolUseBlock } from './answer.js'
+import { type MessageContext, newCallIds, textBlock, thinkingBlock, toolUseBlock } from './answer.js'
 
 /** Of an input that is no object. */
 const MAXIMUM_HELD_CHARACTERS = 256 * 1024
@@ -21,14 +20,13 @@ export class BlockWriter implements AnswerSink<TextKind> {
   /** The first character of the input of the open call, once it has come: that of an object, as it should be. */
   private inputStart: string | undefined
   private held: HeldText
-  private readonly callIds: AnswerCallIds
+  private readonly callIds = newCallIds()
 
   constructor(
     private readonly context: MessageContext,
     private readonly memory: TranslationTarget['memory'],
   ) {
     this.held = this.newHeld()
-    this.callIds = callIdsOf(context)
   }
 
   said(kind: TextKind, text: string): string {

@@ -292,8 +292,30 @@ describe('A stream of chat chunks', () => {
       )
       expect(outline(events)).toEqual(['0+tool_use', '0:{"a":1}', '0-', '1+tool_use', '1:{"b":2}', '1-'])
       expect(events.flatMap(({ content_block: block }) => block ?? [])).toMatchObject([
-        { id: 'call_req1_0', name: 'f' },
-        { id: 'call_req1_1', name: 'g' },
+        { id: expect.stringMatching(/^call_[0-9a-f]{52}$/), name: 'f' },
+        { id: expect.stringMatching(/^call_[0-9a-f]{52}$/), name: 'g' },
+      ])
+    }
+  })
+
+  it.each([
+    ['at one index', { index: 0 }],
+    ['without an index', {}],
+  ])('has each of several calls that the upstream gives the same id, %s', (_name, place) => {
+    const search = (input: string): Members => ({
+      ...place,
+      id: 'search',
+      function: { name: 'search', arguments: input },
+    })
+    const [first, second] = [search('{"a":1}'), search('{"a":2}')]
+    for (const chunks of [[calls(first), calls(second)], [calls(first, second)]]) {
+      expect(outline(play(...chunks, delta({}, 'tool_calls')))).toEqual([
+        '0+tool_use',
+        '0:{"a":1}',
+        '0-',
+        '1+tool_use',
+        '1:{"a":2}',
+        '1-',
       ])
     }
   })
@@ -352,8 +374,11 @@ describe('A stream of chat chunks', () => {
       '2:{}',
       '2-',
     ])
-    expect(JSON.stringify(events)).toContain('"id":"call_req1_0"')
-    expect(JSON.stringify(events)).toContain('"id":"call_req1_1"')
+    const ids = events.flatMap(({ content_block: block }) => (block as { id?: string } | undefined)?.id ?? [])
+    expect(ids).toEqual([
+      expect.stringMatching(/^call_[0-9a-f]{48}0001$/),
+      expect.stringMatching(/^call_[0-9a-f]{48}0002$/),
+    ])
   })
 
   it.each([
@@ -411,6 +436,11 @@ describe('A stream of chat chunks', () => {
     )
     expect(outline(events)).toEqual(['0+tool_use', '0:{}', '0-'])
     expect(events.at(-2)).toMatchObject({ delta: { stop_reason: 'tool_use' } })
+    // It does not wait for an id, which never comes.
+    const first = run()
+      .translation.events()
+      .event(delta({ function_call: { name: 'look', arguments: '{' } }))
+    expect(outline(eventsIn(first))).toEqual(['0+tool_use', '0:{'])
   })
 
   it('passes blanks over that come behind the input of a call', () => {

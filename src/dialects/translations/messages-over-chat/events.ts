@@ -16,7 +16,7 @@ import {
   thoughtsIn,
   usageIn,
 } from '../to-chat/answers.js'
-import { filledFigures, messagesUsage, type ReportedFigures } from '../usage.js'
+import { filledFigures, latestFigures, messagesUsage, type ReportedFigures } from '../usage.js'
 import { type MessageContext, emptyMessage, estimated, stopOf } from './answer.js'
 import { BlockWriter, type TextKind } from './block-writer.js'
 
@@ -55,8 +55,7 @@ export class MessageEvents implements EventTranslation {
 
   event(chunk: Members): string {
     const start = this.isStarted ? '' : this.start(chunk)
-    // The figures are totals: the last ones count.
-    this.usage = usageIn(chunk) ?? this.usage
+    this.usage = latestFigures(this.usage, usageIn(chunk))
     const choice = choiceIn(chunk)
     if (choice === undefined) return start
     this.finishReason = gravestFinish(this.finishReason, finishReasonIn(choice))

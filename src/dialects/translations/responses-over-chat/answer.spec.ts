@@ -166,7 +166,13 @@ describe('The answer of a chat upstream as a response', () => {
 
   it('has the one call of the older form of answers, once', () => {
     const older = { function_call: { name: 'f', arguments: { a: 1 } } }
-    const item = { type: 'function_call', status: 'completed', call_id: 'call_0', name: 'f', arguments: '{"a":1}' }
+    const item = {
+      type: 'function_call',
+      status: 'completed',
+      call_id: expect.stringMatching(/^call_[0-9a-f]{52}$/),
+      name: 'f',
+      arguments: '{"a":1}',
+    }
     const { status, output } = translate().answer(completion(older, 'function_call'))
     expect([status, output]).toEqual(['completed', [{ ...item, id: expect.stringMatching(/^fc_/) }]])
     expect(translate().answer(completion({ ...older, tool_calls: [] }, 'function_call')).output).toHaveLength(1)

@@ -226,6 +226,29 @@ describe('The events of a chat upstream as those of a response', () => {
       ],
     ],
     [
+      'with one index and one id for all',
+      [begun(0, '{"a":1}'), begun(0, '{"a":2}'), begun(0, '{"b":', 'forecast'), piece(0, '3}')],
+      [
+        ['weather', '{"a":1}'],
+        ['weather', '{"a":2}'],
+        ['forecast', '{"b":3}'],
+      ],
+    ],
+    [
+      'with one id for all, and no index',
+      [
+        { id: 'f', function: { name: 'f', arguments: '{"a":1}' } },
+        { id: 'g', function: { name: 'g', arguments: '{"b":1}' } },
+        { id: 'f', function: { name: 'f', arguments: '{"a":' } },
+        { function: { arguments: '2}' } },
+      ],
+      [
+        ['f', '{"a":1}'],
+        ['g', '{"b":1}'],
+        ['f', '{"a":2}'],
+      ],
+    ],
+    [
       'each with the name',
       [
         piece(0, '{"a":', { name: 'f' }),
@@ -262,7 +285,7 @@ describe('The events of a chat upstream as those of a response', () => {
       end('function_call'),
     ])
     expect(argumentsOf(events)).toEqual([['f', '{"a":1}']])
-    expect(lastResponse(events).output).toMatchObject([{ call_id: 'call_0' }])
+    expect(lastResponse(events).output).toMatchObject([{ call_id: expect.stringMatching(/^call_[0-9a-f]{52}$/) }])
     expect(comparable(await accumulated(events))).toEqual(comparable(lastResponse(events)))
   })
 
@@ -286,6 +309,16 @@ describe('The events of a chat upstream as those of a response', () => {
     ])
     expect(typesOf(events)).toContain('custom_tool_call_input.done')
     expect(comparable(await accumulated(events))).toEqual(comparable(lastResponse(events)))
+  })
+
+  it('tell of each of several calls of one custom tool that the upstream gives the same index', () => {
+    const custom = (id: string, input: string): object => ({ index: 0, id, custom: { name: 'patch', input } })
+    const more = { index: 0, custom: { input: 'z' } }
+    const events = translate().events([calls(custom('a', 'x'), custom('b', 'y')), calls(more), end('tool_calls')])
+    expect(lastResponse(events).output).toMatchObject([
+      { type: 'custom_tool_call', call_id: 'a', input: 'x' },
+      { type: 'custom_tool_call', call_id: 'b', input: 'yz' },
+    ])
   })
 
   it('let what is said before and behind calls stand where it was said', () => {

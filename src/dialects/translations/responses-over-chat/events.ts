@@ -17,7 +17,7 @@ import {
 } from '../to-chat/answers.js'
 import type { ArrivingCall } from '../to-chat/arriving-call.js'
 import type { AnswerCallIds } from '../to-chat/call-ids.js'
-import { completeFigures } from '../usage.js'
+import { completeFigures, latestFigures, type ReportedFigures } from '../usage.js'
 import { callIdsOf, type ResponseContext, sealedThoughts, tierOf } from './answer.js'
 
 type Kind = 'reasoning' | 'text' | 'refusal'
@@ -28,6 +28,7 @@ export class ChatToResponseEvents implements EventTranslation {
   private readonly queue: AnswerQueue<Kind>
   private finishReason: string | undefined
   private hasRefusal = false
+  private usage: ReportedFigures | undefined
   private readonly unknownWords: UnknownWords | undefined
 
   constructor(context: ResponseContext) {
@@ -39,7 +40,8 @@ export class ChatToResponseEvents implements EventTranslation {
 
   event(chunk: Members): string {
     const before = this.writer.begin()
-    this.writer.report(completeFigures(usageIn(chunk)), tierOf(chunk))
+    this.usage = latestFigures(this.usage, usageIn(chunk))
+    this.writer.report(completeFigures(this.usage), tierOf(chunk))
     const choice = choiceIn(chunk)
     if (choice === undefined) return before
     this.finishReason = gravestFinish(this.finishReason, finishReasonIn(choice))

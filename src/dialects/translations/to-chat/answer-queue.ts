@@ -1,6 +1,6 @@
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { TranslationTarget } from '../../translator.js'
-import { callNotEnded, isPlainEnd } from '../cut-calls.js'
+import { callNotEnded, callWentOn, isPlainEnd } from '../cut-calls.js'
 import type { AnswerEnd } from '../stop-reasons.js'
 import type { CallPiece } from './answers.js'
 import { ArrivingCall } from './arriving-call.js'
@@ -31,6 +31,7 @@ interface Said<Kind> {
 export class AnswerQueue<Kind extends string> {
   /** The last call of each index. */
   private readonly calls = new Map<number, ArrivingCall>()
+  private lastPlace = 0
   private open: ArrivingCall | undefined
   private openedCalls = 0
   private hasCutCall = false
@@ -57,15 +58,14 @@ export class AnswerQueue<Kind extends string> {
     return this.held(Buffer.byteLength(text))
   }
 
-  /** A piece of a call; id and name come once, perhaps after pieces of the input. */
+  /** A piece of a call; id and name come once, perhaps after pieces of the input. Throws `upstream_failed` for input of a complete one. */
   call(piece: CallPiece): string {
     const { text } = piece
     const call = this.callOf(piece)
     call.add(piece)
+    if (call.isPassed || (call.state === 'written' && text.trim() !== '')) throw callWentOn()
     if (call.state === 'open') return this.sink.input(text) + this.advance()
-    if (call.state === 'waiting') return this.held(call.hold(text))
-    if (text.trim() === '') return ''
-    throw malformedResponse('The upstream went on with a call that was complete.')
+    return call.state === 'waiting' ? this.held(call.hold(text)) : ''
   }
 
   /** Calls of a refused turn are not handed on. */
@@ -84,6 +84,7 @@ export class AnswerQueue<Kind extends string> {
 
   private callOf(piece: CallPiece): ArrivingCall {
     const place = piece.index ?? this.placeOf(piece.id)
+    this.lastPlace = place
     const known = this.calls.get(place)
     if (known?.isFollowedBy(piece) === false) return known
     known?.end()
@@ -94,11 +95,10 @@ export class AnswerQueue<Kind extends string> {
     return call
   }
 
-  /** For upstreams that leave the index out: an id that is new begins a call. */
+  /** For upstreams that leave the index out: an id that is new begins a call, and without one the last call goes on. */
   private placeOf(id: string | undefined): number {
-    const known = [...this.calls.values()].find((call) => call.id === id)
-    if (known !== undefined) return known.index
-    return id === undefined ? Math.max(0, this.calls.size - 1) : this.calls.size
+    if (id === undefined) return this.lastPlace
+    return [...this.calls.values()].find((call) => call.id === id)?.index ?? this.calls.size
   }
 
   private held(bytes: number): string {

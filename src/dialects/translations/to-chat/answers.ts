@@ -20,7 +20,7 @@ export function finishReasonIn(choice: Members): string | undefined {
 }
 
 /** Words of upstreams that broke off: what they have said is no answer. */
-const BROKEN_OFF: ReadonlySet<string> = new Set(['error', 'abort', 'insufficient_system_resource'])
+const BROKEN_OFF: ReadonlySet<string> = new Set(['error', 'network_error', 'abort', 'insufficient_system_resource'])
 
 /** Without the upstream's own words, which may name the account. */
 const brokenOff = (): GatewayError => malformedResponse('The upstream reported an error.')
@@ -91,14 +91,13 @@ const isText = (part: Members): part is Members & { readonly text: string } =>
 export interface CallPiece {
   readonly index: number | undefined
   readonly isCustom: boolean
+  /** Of the older form of chat, which has one call, and no id for it. */
+  readonly isLegacy: boolean
   readonly id: string | undefined
   readonly name: string | undefined
   /** Of the input, in the spelling of the upstream; '' = none. */
   readonly text: string
 }
-
-/** The older form of chat has one call, and no id for it. */
-const FUNCTION_CALL_ID = 'call_0'
 
 /**
  * The calls of a message, or their pieces in a delta, in the form of today or in the older one; `spelled` is the message as it came.
@@ -116,8 +115,8 @@ export function callsIn(
     if (isEmpty(older)) return []
     throw malformedResponse('The upstream called a tool in a form that is not known.')
   }
-  const call = { index: 0, id: FUNCTION_CALL_ID, function: older }
-  return [callOf(call, (_tool, member) => spelled?.at('function_call', member))]
+  const call = callOf({ index: 0, function: older }, (_tool, member) => spelled?.at('function_call', member))
+  return [{ ...call, isLegacy: true }]
 }
 
 /** Throws `upstream_failed` for a whole answer in which a call is cut, and whose end does not say so. */
@@ -139,6 +138,7 @@ function callOf(call: unknown, spelled: InputSpelling): CallPiece {
   return {
     index: typeof index === 'number' ? index : undefined,
     isCustom,
+    isLegacy: false,
     id: wordOf(id),
     name: wordOf(name),
     text: isCustom

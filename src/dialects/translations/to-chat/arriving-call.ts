@@ -8,6 +8,7 @@ const CALL_BYTES = 256
 export class ArrivingCall {
   state: 'waiting' | 'open' | 'written' = 'waiting'
   isCustom = false
+  private isLegacy = false
   id: string | undefined
   name: string | undefined
   private readonly jsonEnd = new JsonEnd()
@@ -20,7 +21,7 @@ export class ArrivingCall {
   constructor(readonly index: number) {}
 
   get isReady(): boolean {
-    return this.id !== undefined && this.name !== undefined
+    return (this.isLegacy || this.id !== undefined) && this.name !== undefined
   }
 
   /** Nothing more of it will come, which of the input of a custom tool is never known. */
@@ -31,6 +32,11 @@ export class ArrivingCall {
   /** Its arguments have begun, and not ended. */
   get isCut(): boolean {
     return !this.isCustom && this.jsonEnd.isMissing
+  }
+
+  /** More has come behind its arguments. */
+  get isPassed(): boolean {
+    return !this.isCustom && this.jsonEnd.isPassed
   }
 
   /** It takes no arguments, or they have not begun: upstreams do not tell. */
@@ -44,20 +50,22 @@ export class ArrivingCall {
   }
 
   /**
-   * Some upstreams give all calls of a turn the same index, each of them whole and with a name. Their ids tell them apart, and where one
-   * has none, another name or more input: others say the name again with every piece, also with empty ones behind the input. Before a
-   * call is complete the name must differ, too, as there are upstreams that make up an id for every piece.
+   * Some upstreams give all calls of a turn the same index, each of them whole and with a name. Their ids tell them apart, and where these
+   * are the same or missing, another name or more input: others say the name again with every piece, also with empty ones behind the input.
+   * Before a function's call is complete the name must differ, too, as there are upstreams that make up an id for every piece.
    */
   isFollowedBy({ id, name, text }: CallPiece): boolean {
     if (name === undefined) return false
     const isOtherName = this.name !== undefined && name !== this.name
-    if (id !== undefined && this.id !== undefined) return id !== this.id && (this.isComplete || isOtherName)
+    const isOtherId = id !== undefined && this.id !== undefined && id !== this.id
+    if (isOtherId) return this.isCustom || this.isComplete || isOtherName
     return this.isComplete && this.name !== undefined && (isOtherName || text.trim() !== '')
   }
 
   /** Once they are known, its id and name stay, whatever further pieces say. */
-  add({ isCustom, id, name, text }: CallPiece): void {
+  add({ isCustom, isLegacy, id, name, text }: CallPiece): void {
     this.isCustom ||= isCustom
+    this.isLegacy ||= isLegacy
     this.id ??= this.kept(id)
     this.name ??= this.kept(name)
     this.hasInput ||= text.trim() !== ''

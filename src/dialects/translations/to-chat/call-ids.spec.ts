@@ -34,6 +34,22 @@ describe.each([
       ? idsIn(text, 'call_id')
       : [...text.matchAll(/"type":"tool_use","id":"([^"]+)"/g)].map(([, id = '']) => id)
 
+  it.each([
+    ['of today', { tool_calls: [{ index: 0, function: { name: 'f', arguments: '{}' } }] }],
+    ['of before', { function_call: { name: 'f', arguments: '{}' } }],
+  ])(
+    'get another in each answer where they have none, whatever the id of the request, in the form %s',
+    (_form, said) => {
+      const whole = (): readonly string[] =>
+        idOf(run().answerText({ choices: [{ index: 0, message: said, finish_reason: 'tool_calls' }] }))
+      const streamed = (): readonly string[] =>
+        idOf(run().frames([{ choices: [{ index: 0, delta: said, finish_reason: 'tool_calls' }] }]))
+      const ids = [whole(), whole(), streamed(), streamed()].flat()
+      expect(new Set(ids).size).toBe(4)
+      for (const id of ids) expect(id).toMatch(/^call_[0-9a-f]{52}$/)
+    },
+  )
+
   it('have one of their own each, by which the client brings results, and the first keeps it', () => {
     const whole = idOf(
       run().answerText({ choices: [{ index: 0, message: { tool_calls: CALLS }, finish_reason: 'tool_calls' }] }),

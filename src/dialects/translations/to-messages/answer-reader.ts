@@ -1,7 +1,7 @@
 import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { TranslationTarget } from '../../translator.js'
-import { callNotEnded, isPlainEnd, JsonEnd } from '../cut-calls.js'
+import { callNotEnded, callWentOn, isPlainEnd, JsonEnd } from '../cut-calls.js'
 import { HeldText } from '../held-text.js'
 import { isAbsent, type Members, recordOr } from '../members.js'
 import { type AnswerEnd, endOfMessage, explanationOf, gravestStop } from '../stop-reasons.js'
@@ -227,6 +227,7 @@ export class MessageReader {
     if (json === '') return ''
     call.hasPieces = true
     call.jsonEnd.add(json)
+    if (call.jsonEnd.isPassed) throw callWentOn()
     if (call.held === undefined) return this.sink.input(json)
     call.held.add(json)
     return ''
