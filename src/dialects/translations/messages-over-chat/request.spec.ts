@@ -248,7 +248,9 @@ describe('A field of a messages request', () => {
   it('that asks for adaptive thinking makes a model think that would not do so by itself', () => {
     const { sent, approximated } = translate(adaptive, mayRest)
     expect([sent['reasoning_effort'], approximated]).toEqual(['medium', 'thinking'])
-    expect(refusal(adaptive, mayRest, true).details).toEqual({ param: 'thinking', code: 'unsupported_value' })
+    const { details, message } = refusal(adaptive, mayRest, true)
+    expect(details).toEqual({ param: 'thinking', code: 'unsupported_value' })
+    expect(message).toContain('Send output_config.effort, or ')
   })
 
   it('that asks for adaptive thinking leaves it to the named effort how much', () => {
@@ -259,6 +261,8 @@ describe('A field of a messages request', () => {
   it('that asks for adaptive thinking is approximated where tools keep the model from it', () => {
     const { sent, approximated } = translate({ ...adaptive, tools }, { ...mayRest, thinkingWithTools: false })
     expect([sent['reasoning_effort'], approximated]).toEqual(['none', 'thinking'])
+    const { message } = refusal({ ...adaptive, tools }, { ...mayRest, thinkingWithTools: false }, true)
+    expect(message).toContain('Leave it out, or ')
   })
 
   it('about parallel calls is nothing where no tool may be called', () => {

@@ -113,8 +113,9 @@ function thinkWithin(budgetTokens: number, draft: ChatRequestDraft): void {
 /** Models that take the effort `none` have it by default: without another one they would not think. */
 function thinkAdaptively(draft: ChatRequestDraft): void {
   if (effortIn(draft) !== undefined || draft.facts.efforts?.includes('none') !== true) return
-  draft.verdicts.approximate('thinking')
+  // First: beside tools that keep the model from thinking, a named effort is no way out.
   setEffort('medium', 'thinking', draft)
+  draft.verdicts.approximate('thinking', 'Send output_config.effort')
 }
 
 function setEffort(asked: string, path: string, draft: ChatRequestDraft): void {
