@@ -178,7 +178,7 @@ const modelFacts = settings({
   thinking: oneOf(['none', 'budget', 'adaptive'])
     .exactOptional()
     .describe(
-      'How it is asked to think: not at all, by a budget of tokens, or by an effort. Default `adaptive` with `reasons`, else `none`',
+      'How it is asked to think: not at all, by a budget of tokens, or by an effort. Default by a `reasons` that differs from the catalogue’s, else the catalogue’s, else `adaptive` with `reasons` and `none` without',
     ),
   efforts: z
     .array(oneOf(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']))
@@ -230,7 +230,9 @@ const modelRow = (providers: readonly ProviderSettings[]) =>
       .describe('Whose channels may serve it'),
     reasons: boolean
       .exactOptional()
-      .describe('Whether it thinks without showing it; absent = learned. See [limits](limits.md#client-disconnects)'),
+      .describe(
+        'Whether it thinks without showing it; absent = as the catalogue says, else learned. See [limits](limits.md#client-disconnects)',
+      ),
     dialects: z
       .array(oneOf(WRITING_DIALECTS))
       .refine(isNonEmpty, 'must name at least one dialect')
@@ -239,7 +241,11 @@ const modelRow = (providers: readonly ProviderSettings[]) =>
       .describe(
         'What its upstream speaks itself, of `chat`, `messages` and `responses`; absent = by class. The others are translated. See [dialects.md](dialects.md)',
       ),
-    facts: modelFacts.exactOptional().describe('What translations to its dialect depend on'),
+    facts: modelFacts
+      .exactOptional()
+      .describe(
+        'What translations to its dialect depend on. Each fact is by default as the catalogue says, else as said below',
+      ),
     createdAt: day
       .exactOptional()
       .describe('The day on which it was published, for `GET /v1/models`; absent = not known'),

@@ -50,4 +50,15 @@ describe('The verdicts on a translated request', () => {
       strict[verdict]('seed')
     }).toThrow(expect.objectContaining({ details: { param: 'seed', code: 'unsupported_value' } }))
   })
+
+  it('name a strict caller what to send instead of a field that is absent, and to leave out one that is not', () => {
+    const strict = new Verdicts(PAIR, true)
+    const lenientWay = ', or send the request without x-gateway-translation: strict.'
+    expect(() => {
+      strict.approximate('max_completion_tokens', 'Send max_completion_tokens')
+    }).toThrow(`only approximately. Send max_completion_tokens${lenientWay}`)
+    expect(() => {
+      strict.approximate('seed')
+    }).toThrow(`only approximately. Leave it out${lenientWay}`)
+  })
 })

@@ -100,15 +100,15 @@ export class Verdicts {
     return listed(this.droppedPaths)
   }
 
-  /** The meaning is kept, the form or the number differs. */
-  approximate(path: string): void {
-    if (this.isStrict) throw this.refusal(path, `only approximately. ${LENIENT}`)
+  /** The meaning is kept, the form or the number differs. `wayOut`: what a strict caller can do. */
+  approximate(path: string, wayOut = LEAVE_OUT): void {
+    if (this.isStrict) throw this.refusal(path, `only approximately. ${wayOut}, ${LENIENT}`)
     this.approximatedPaths.add(path)
   }
 
   /** Without this hint the answer means the same and costs about the same. */
   drop(path: string): void {
-    if (this.isStrict) throw this.refusal(path, `not at all. ${LENIENT}`)
+    if (this.isStrict) throw this.refusal(path, `not at all. ${LEAVE_OUT}, ${LENIENT}`)
     this.droppedPaths.add(path)
   }
 
@@ -128,7 +128,8 @@ export class Verdicts {
   }
 }
 
-const LENIENT = `Leave it out, or send the request without ${TRANSLATION_HEADER.name}: ${STRICT}.`
+const LEAVE_OUT = 'Leave it out'
+const LENIENT = `or send the request without ${TRANSLATION_HEADER.name}: ${STRICT}.`
 
 function listed(paths: ReadonlySet<string>): string | undefined {
   if (paths.size === 0) return undefined

@@ -1,4 +1,4 @@
-import type { ChannelConfig, ModelRow } from '../config/channel-schema.js'
+import type { ChannelConfig, ModelFactsSection, ModelRow } from '../config/channel-schema.js'
 import { classWrites, MODEL_CLASS_NAMES, type ModelClass } from '../config/model-classes.js'
 import { globMatcher } from '../core/caller.js'
 import type { ProviderManifest, PublicModels } from '../providers/contract.js'
@@ -124,8 +124,20 @@ function completed(row: ModelRow, known: ModelRow | undefined): ModelRow {
   return {
     ...row,
     ...(reasons === undefined ? {} : { reasons }),
-    ...(known?.facts === undefined ? {} : { facts: { ...known.facts, ...row.facts } }),
+    ...(known?.facts === undefined ? {} : { facts: { ...factsBeneath(row, known), ...row.facts } }),
   }
+}
+
+/**
+ * The catalogue's facts, but for thinking that a `reasons` of the operator contradicts. One that repeats the catalogue's says nothing
+ * new: there are models that think without taking an effort, and models that take one and think only then.
+ */
+function factsBeneath({ reasons }: ModelRow, known: ModelRow): ModelFactsSection | undefined {
+  const { facts } = known
+  if (reasons === undefined || reasons === known.reasons) return facts
+  if (reasons && facts?.thinking === 'none') return { ...facts, thinking: 'adaptive' }
+  if (!reasons && facts?.thinking === 'adaptive') return { ...facts, thinking: 'none' }
+  return facts
 }
 
 /** The class a model has on a channel: its row's, or the one of the channel's provider. */

@@ -85,7 +85,7 @@ export const CHAT_FIELDS: FieldTable<{ readonly verdicts: Verdicts }> = {
 export function maximumTokens(body: Members, byDefault: number, verdicts: Verdicts): number {
   const { max_completion_tokens: maximum, max_tokens: older } = body
   if (isAbsent(maximum) && isAbsent(older)) {
-    verdicts.approximate('max_completion_tokens')
+    verdicts.approximate('max_completion_tokens', 'Send max_completion_tokens')
     return byDefault
   }
   const value = maximum ?? older

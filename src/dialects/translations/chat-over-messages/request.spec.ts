@@ -226,6 +226,11 @@ describe('a chat request for an upstream that speaks messages', () => {
     },
   )
 
+  it('tells a strict caller without a maximum to send one', () => {
+    expect(refusalOf({ max_tokens: null }, { isStrict: true }).message).toContain('Send max_completion_tokens, or ')
+    expect(() => translation({ max_completion_tokens: 5 }, { isStrict: true })).not.toThrow()
+  })
+
   it.each([
     [{ messages: [] }, 'messages'],
     [{ messages: ['x'] }, 'messages[0]'],

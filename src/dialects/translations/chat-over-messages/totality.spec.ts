@@ -241,7 +241,7 @@ const UNIONS: readonly (readonly [string, readonly string[], Place, Rows])[] = [
   ],
   [
     'ChatCompletionCreateParamsBase.function_call',
-    ['none', 'auto', 'ChatCompletionFunctionCallOption'],
+    OPENAI_TYPES.alternativesIn('ChatCompletionCreateParamsBase', 'function_call'),
     field('function_call'),
     { ...words('none', 'auto'), ChatCompletionFunctionCallOption: [{ name: 'f' }, 'translated'] },
   ],

@@ -235,10 +235,34 @@ describe('A field of a messages request', () => {
 
   it.each([
     ['thinking', { thinking: { type: 'enabled', budget_tokens: 1024 } }],
+    ['thinking', { thinking: { type: 'adaptive' } }],
     ['output_config.effort', { output_config: { effort: 'low' } }],
   ])('%s is dropped where the model does not think', (path, fields) => {
     const { sent, dropped } = translate(fields, { thinking: 'none' })
     expect([sent['reasoning_effort'], dropped]).toEqual([undefined, path])
+  })
+
+  const adaptive = { thinking: { type: 'adaptive' } }
+  const mayRest = { efforts: ['none', 'low', 'medium', 'high'] } as const
+
+  it('that asks for adaptive thinking makes a model think that would not do so by itself', () => {
+    const { sent, approximated } = translate(adaptive, mayRest)
+    expect([sent['reasoning_effort'], approximated]).toEqual(['medium', 'thinking'])
+    const { details, message } = refusal(adaptive, mayRest, true)
+    expect(details).toEqual({ param: 'thinking', code: 'unsupported_value' })
+    expect(message).toContain('Send output_config.effort, or ')
+  })
+
+  it('that asks for adaptive thinking leaves it to the named effort how much', () => {
+    const { sent, approximated } = translate({ ...adaptive, output_config: { effort: 'low' } }, mayRest, true)
+    expect([sent['reasoning_effort'], approximated]).toEqual(['low', undefined])
+  })
+
+  it('that asks for adaptive thinking is approximated where tools keep the model from it', () => {
+    const { sent, approximated } = translate({ ...adaptive, tools }, { ...mayRest, thinkingWithTools: false })
+    expect([sent['reasoning_effort'], approximated]).toEqual(['none', 'thinking'])
+    const { message } = refusal({ ...adaptive, tools }, { ...mayRest, thinkingWithTools: false }, true)
+    expect(message).toContain('Leave it out, or ')
   })
 
   it('about parallel calls is nothing where no tool may be called', () => {

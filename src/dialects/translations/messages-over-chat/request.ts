@@ -87,18 +87,35 @@ function thinking(value: unknown, draft: ChatRequestDraft): void {
   const type = textAt(form['type'], 'thinking.type')
   if (!isThinkingForm(type)) draft.verdicts.refuse('thinking.type', 'Send enabled, adaptive or disabled.')
   draft.checkMembers(form, 'thinking', THINKING_FORMS[type])
-  const { facts, verdicts } = draft
-  if (type === 'enabled') {
-    const budget = form['budget_tokens']
-    if (typeof budget !== 'number') throw wrongShape('thinking.budget_tokens', 'an integer', budget)
-    // A model that does not think answers all the same.
-    if (facts.thinking === 'none') verdicts.drop('thinking')
-    else {
-      verdicts.approximate('thinking.budget_tokens')
-      // An effort that is asked for by its name says more than a budget.
-      if (effortIn(draft) === undefined) setEffort(effortFor(budget), 'thinking.budget_tokens', draft)
-    }
-  } else if (type === 'disabled' && facts.thinking === 'adaptive') setEffort('none', 'thinking', draft)
+  if (type === 'disabled') {
+    if (draft.facts.thinking === 'adaptive') setEffort('none', 'thinking', draft)
+    return
+  }
+  const budget = type === 'enabled' ? budgetIn(form) : undefined
+  // A model that does not think answers all the same.
+  if (draft.facts.thinking === 'none') draft.verdicts.drop('thinking')
+  else if (budget === undefined) thinkAdaptively(draft)
+  else thinkWithin(budget, draft)
+}
+
+function budgetIn({ budget_tokens: budget }: Members): number {
+  if (typeof budget !== 'number') throw wrongShape('thinking.budget_tokens', 'an integer', budget)
+  return budget
+}
+
+function thinkWithin(budgetTokens: number, draft: ChatRequestDraft): void {
+  const path = 'thinking.budget_tokens'
+  draft.verdicts.approximate(path)
+  // An effort that is asked for by its name says more than a budget.
+  if (effortIn(draft) === undefined) setEffort(effortFor(budgetTokens), path, draft)
+}
+
+/** Models that take the effort `none` have it by default: without another one they would not think. */
+function thinkAdaptively(draft: ChatRequestDraft): void {
+  if (effortIn(draft) !== undefined || draft.facts.efforts?.includes('none') !== true) return
+  // First: beside tools that keep the model from thinking, a named effort is no way out.
+  setEffort('medium', 'thinking', draft)
+  draft.verdicts.approximate('thinking', 'Send output_config.effort')
 }
 
 function setEffort(asked: string, path: string, draft: ChatRequestDraft): void {

@@ -134,6 +134,16 @@ describe('A request for a response at a chat upstream', () => {
     expect(details).toEqual({ code: 'unsupported_value', param: path })
   })
 
+  it('tells a strict caller how to ask a model for tools that takes them only where it does not think', () => {
+    const setting: TranslationSetting = { facts: { thinking: 'adaptive', thinkingWithTools: false }, isStrict: true }
+    const { message, details } = thrownBy(() => translate({ ...HELLO, tools: [WEATHER] }, setting))
+    expect([details.param, message]).toEqual([
+      'reasoning',
+      expect.stringContaining('Send reasoning: {effort: none}, or '),
+    ])
+    expect(() => translate({ ...HELLO, tools: [WEATHER], reasoning: { effort: 'none' } }, setting)).not.toThrow()
+  })
+
   it('is refused for a file of the web, naming it and a way out', () => {
     const input = [user([{ type: 'input_file', file_url: 'https://a.test/a' }])]
     const { kind, message, details } = thrownBy(() => translate({ input }))

@@ -33,7 +33,7 @@ function setEffort(asked: string, draft: ResponsesDraft): void {
 function switchThinkingOff(draft: ResponsesDraft): void {
   const { facts, upstream, verdicts } = draft
   if (upstream['reasoning_effort'] !== undefined || !isKeptFromThinking(facts, !isWithoutTools(draft))) return
-  verdicts.approximate('reasoning')
+  verdicts.approximate('reasoning', 'Send reasoning: {effort: none}')
   draft.set('reasoning_effort', 'none', 'reasoning')
 }
 

@@ -22,6 +22,12 @@ interface Message {
   readonly blocks: PlacedBlock[]
 }
 
+/** What a strict caller can do, by where a message of the user is missing. */
+const PAD_HINTS = {
+  unshift: 'Begin the input with a message of the user',
+  push: 'End the input with a message of the user',
+} as const
+
 /** The conversation as messages upstreams take it: a user begins and ends it, and those that speak take turns. */
 export class MessagesConversation {
   private readonly instructions: PlacedBlock[] = []
@@ -149,8 +155,8 @@ export class MessagesConversation {
     if (last?.role === 'assistant') this.pad(last.path, 'push')
   }
 
-  private pad(path: string, place: 'unshift' | 'push'): void {
-    this.draft.verdicts.approximate(path)
+  private pad(path: string, place: keyof typeof PAD_HINTS): void {
+    this.draft.verdicts.approximate(path, PAD_HINTS[place])
     this.messages[place]({ role: 'user', path, blocks: [placeholderAt(path)] })
   }
 }

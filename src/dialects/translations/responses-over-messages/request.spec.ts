@@ -150,6 +150,14 @@ describe('A request for a response at a messages upstream', () => {
     expect(details).toEqual({ code: 'unsupported_value', param: path })
   })
 
+  it.each<[object, string]>([
+    [{ max_output_tokens: null }, 'Send max_output_tokens, or '],
+    [{ input: [], instructions: 'Greet me.' }, 'Begin the input with a message of the user, or '],
+    [{ input: [user('a'), { role: 'assistant', content: 'b' }] }, 'End the input with a message of the user, or '],
+  ])('tells a strict caller what %j lacks', (fields, hint) => {
+    expect(thrownBy(() => translate(fields, { isStrict: true })).message).toContain(hint)
+  })
+
   it.each<[object, string, TranslationSetting['facts']]>([
     [{ temperature: 1.5 }, 'temperature', {}],
     [{ service_tier: 'flex' }, 'service_tier', {}],

@@ -120,6 +120,6 @@ export function messagesRequest(draft: MessagesDraft): MessagesRequest {
 
 /** The upstream needs one. */
 function defaultMaximum({ verdicts, facts }: MessagesDraft): number {
-  verdicts.approximate('max_output_tokens')
+  verdicts.approximate('max_output_tokens', 'Send max_output_tokens')
   return facts.maxOutputTokens
 }
