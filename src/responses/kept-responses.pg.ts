@@ -8,7 +8,7 @@ import {
   type KeptResponse,
   KeptResponses,
 } from './kept-responses.js'
-import { pruneRows } from './prune-rows.js'
+import { pruneRows } from './prune-rows.pg.js'
 
 interface ItemRow {
   readonly id: string

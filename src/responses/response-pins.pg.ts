@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common'
 import type { Kysely } from 'kysely'
 import { Database, type DatabaseSchema } from '../storage/database.js'
-import { pruneRows } from './prune-rows.js'
+import { pruneRows } from './prune-rows.pg.js'
 import { type PinnedResponse, ResponsePins } from './response-pins.js'
 
 /** Of one statement, which takes 65,535 parameters. */
