@@ -115,7 +115,7 @@ describe.each(FORMS)('A call in an answer of $name', ({ answered, plainReasons, 
   )
 })
 
-describe.each(FORMS.filter(({ name }) => name.endsWith('streamed')))('A call in an answer of $name', ({ answered }) => {
+describe.each(FORMS)('A call in an answer of $name', ({ answered }) => {
   it.each(['{"a":1}{"b"', '{"a":1}{"b":2}', '{} x', '{}}', '[],'])(
     'fails where something follows its arguments, which are over: %s',
     (input) => {

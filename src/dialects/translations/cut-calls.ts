@@ -49,6 +49,14 @@ const PLAIN_ENDS: ReadonlySet<AnswerEnd> = new Set(['ended', 'called'])
 /** Whether an answer that ended so has nothing missing. The other ends say themselves that something is. */
 export const isPlainEnd = (end: AnswerEnd): boolean => PLAIN_ENDS.has(end)
 
+/** Throws `upstream_failed` for the arguments of a call in a whole answer, as for those that come in pieces. */
+export function checkArguments(text: string, end: AnswerEnd): void {
+  const json = new JsonEnd()
+  json.add(text)
+  if (json.isPassed) throw callWentOn()
+  if (json.isMissing && isPlainEnd(end)) throw callNotEnded()
+}
+
 /** A client would make a call with arguments that are not whole. */
 export const callNotEnded = (): GatewayError => malformedResponse('The upstream did not end a call of a tool.')
 

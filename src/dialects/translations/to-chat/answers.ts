@@ -2,7 +2,7 @@ import type { JsonTexts } from '../../../core/json-text.js'
 import type { GatewayError } from '../../../core/errors.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
-import { callNotEnded, isCutJson, isPlainEnd } from '../cut-calls.js'
+import { checkArguments } from '../cut-calls.js'
 import { isAbsent, type Members, recordOr } from '../members.js'
 import type { AnswerEnd } from '../stop-reasons.js'
 import { figuresOfChat, type ReportedFigures } from '../usage.js'
@@ -119,9 +119,9 @@ export function callsIn(
   return [{ ...call, isLegacy: true }]
 }
 
-/** Throws `upstream_failed` for a whole answer in which a call is cut, and whose end does not say so. */
+/** Throws `upstream_failed` for a whole answer in which a call is cut, and whose end does not say so, or goes on behind its arguments. */
 export function checkCalls(calls: readonly CallPiece[], end: AnswerEnd): void {
-  if (isPlainEnd(end) && calls.some(({ isCustom, text }) => !isCustom && isCutJson(text))) throw callNotEnded()
+  for (const { isCustom, text } of calls) if (!isCustom) checkArguments(text, end)
 }
 
 /** Some upstreams write an empty value of any kind where they mean none. */
