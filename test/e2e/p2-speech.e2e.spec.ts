@@ -406,6 +406,7 @@ describe('p2 speech faults', () => {
   })
 
   const FAILED = [500, 'upstream_error', 'upstream_failed'] as const
+  const OVERLOADED = [500, 'upstream_error', 'upstream_overloaded'] as const
   const TIMED_OUT = [500, 'upstream_error', 'upstream_timeout'] as const
   const BUSY = [429, 'rate_limit_error', 'rate_limit_exceeded'] as const
 
@@ -440,7 +441,7 @@ describe('p2 speech faults', () => {
     ['404 instead of the upgrade', status(404), FAILED],
     ['429 instead of the upgrade', status(429), BUSY],
     ['500 instead of the upgrade', status(500), FAILED],
-    ['503 without JSON instead of the upgrade', status(503, '<html>'), FAILED],
+    ['503 without JSON instead of the upgrade', status(503, '<html>'), OVERLOADED],
   ]
 
   describe.each(FORMS)('a P2 that fails before the first audio, asked for %s', (form) => {
@@ -449,7 +450,8 @@ describe('p2 speech faults', () => {
       expect(answer.status).toBe(httpStatus)
       expect(answer.headers['content-type']).toBe('application/json')
       expect(errorOf(answer)).toMatchObject({ type, code, param })
-      expect(answer.headers['retry-after']).toBe(httpStatus === 429 ? '1' : undefined)
+      const saysWhen = code === 'rate_limit_exceeded' || code === 'upstream_overloaded'
+      expect(answer.headers['retry-after']).toBe(saysWhen ? '1' : undefined)
       expect(answer.text).not.toMatch(/grant|resource|Engine|lifetime|words/)
       await lab.simulator.idle()
       expect(lab.simulator.openConnections).toBe(0)
