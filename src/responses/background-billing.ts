@@ -7,7 +7,7 @@ import { LOGGER } from '../observability/observability.module.js'
 import { Clock } from '../tasks/background-work.js'
 import { type BackgroundResponseRow, BackgroundResponses } from './background-responses.js'
 import { isId } from '../dialects/kept-answers.js'
-import { PendingUsageMarker } from './pending-usage-marker.js'
+import { PendingUsageMarker } from '../storage/pending-usage.js'
 import { RESPONSES } from './responses.endpoints.js'
 
 const FIRST_PAUSE_MS = 2_000

@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto'
 import { JsonBody } from '../core/json-body.js'
 import { elementSpans } from '../core/json-spans.js'
+import { MadeIds } from '../dialects/made-ids.js'
 import { isRecord } from '../core/validation-rules.js'
 import { isId } from '../dialects/kept-answers.js'
 import type { KeptItem } from './kept-responses.js'
@@ -15,16 +15,13 @@ const PREFIXES: Readonly<Record<string, string>> = {
   custom_tool_call_output: 'ctc',
 }
 
-const ROOT_BYTES = 24
-
 /** Gives ids to items that have none. */
 export class ItemIds {
-  private readonly root = randomBytes(ROOT_BYTES).toString('hex')
+  private readonly made = new MadeIds()
   private count = 0
 
   next(type: string): string {
-    const number = (++this.count).toString(16).padStart(4, '0')
-    return `${PREFIXES[type] ?? 'item'}_${this.root}${number}`
+    return this.made.id(PREFIXES[type] ?? 'item', ++this.count)
   }
 }
 

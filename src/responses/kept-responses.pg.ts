@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common'
 import { sql } from 'kysely'
 import { Database } from '../storage/database.js'
+import { deleteOldest } from '../storage/retention.js'
 import {
   type FoundResponse,
   type KeptConversation,
@@ -8,7 +9,6 @@ import {
   type KeptResponse,
   KeptResponses,
 } from './kept-responses.js'
-import { pruneRows } from './prune-rows.pg.js'
 
 interface ItemRow {
   readonly id: string
@@ -132,7 +132,8 @@ export class KyselyKeptResponses extends KeptResponses {
   }
 
   override prune(beforeMs: number, limit: number): Promise<number> {
-    return pruneRows(this.database, 'kept_response', beforeMs, limit)
+    const aging = { table: 'kept_response', timeColumn: 'created_at_ms' } as const
+    return this.database.run((queries) => deleteOldest(queries, aging, beforeMs, limit))
   }
 }
 

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common'
 import type { Kysely } from 'kysely'
 import { Database, type DatabaseSchema } from '../storage/database.js'
-import { pruneRows } from './prune-rows.pg.js'
+import { deleteOldest } from '../storage/retention.js'
 import { type PinnedResponse, ResponsePins } from './response-pins.js'
 
 /** Of one statement, which takes 65,535 parameters. */
@@ -57,6 +57,7 @@ export class KyselyResponsePins extends ResponsePins {
   }
 
   override prune(beforeMs: number, limit: number): Promise<number> {
-    return pruneRows(this.database, 'response_pin', beforeMs, limit)
+    const aging = { table: 'response_pin', timeColumn: 'created_at_ms' } as const
+    return this.database.run((queries) => deleteOldest(queries, aging, beforeMs, limit))
   }
 }

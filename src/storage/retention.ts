@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { BeforeApplicationShutdown, OnModuleDestroy, OnModuleInit } from '@nestjs/common'
+import { type Kysely, sql } from 'kysely'
 import type { Logger } from '../observability/logger.js'
-import type { Database } from './database.js'
+import type { Database, DatabaseSchema } from './database.js'
 
 const SWEEP_EVERY_MS = 3_600_000
 
@@ -12,6 +13,28 @@ interface Sweep {
   readonly batchRows: number
   /** What the log says when it fails. */
   readonly failure: string
+}
+
+interface AgingTable {
+  readonly table: keyof DatabaseSchema
+  /** Unix milliseconds; indexed. */
+  readonly timeColumn: string
+}
+
+/** Deletes the oldest rows from before a time, at most `limit`, without waiting for other processes; resolves with how many there were. */
+export async function deleteOldest(
+  queries: Kysely<DatabaseSchema>,
+  { table, timeColumn }: AgingTable,
+  beforeMs: number,
+  limit: number,
+): Promise<number> {
+  const time = sql.ref(timeColumn)
+  const { numAffectedRows } = await sql`
+    delete from ${sql.table(table)} where ctid = any (array(
+      select ctid from ${sql.table(table)} where ${time} < ${beforeMs} order by ${time} limit ${limit}
+      for update skip locked
+    ))`.execute(queries)
+  return Number(numAffectedRows)
 }
 
 /** Deletes old rows at once and then every hour, batch by batch until none is left. */

@@ -15,7 +15,7 @@ import type { UsageKind } from '../core/endpoint.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
 import { Database, type DatabaseSchema, type UsageRecordTable } from '../storage/database.js'
-import { Retention } from '../storage/retention.js'
+import { deleteOldest, Retention } from '../storage/retention.js'
 import { type UsageGroup, type UsagePage, type UsageQuery, UsageRepository, type UsageSum } from './usage.repository.js'
 
 const TEXTS = [
@@ -244,26 +244,15 @@ export class KyselyUsageRepository extends UsageRepository {
 
   override prune(beforeMs: number, limit: number): Promise<number> {
     return this.database.run(async (queries) => {
-      const records = await pruneRecords(queries, beforeMs, limit)
-      return Math.max(records, await pruneHours(queries, beforeMs - HOUR_MS, limit))
+      const records = await deleteOldest(queries, RECORDS, beforeMs, limit)
+      // An hour is old once its last record is.
+      return Math.max(records, await deleteOldest(queries, HOURS, beforeMs - HOUR_MS + 1, limit))
     })
   }
 }
 
-async function pruneRecords(queries: Kysely<DatabaseSchema>, beforeMs: number, limit: number): Promise<number> {
-  const { numAffectedRows } = await sql`delete from usage_record where id in (
-      select id from usage_record where at_ms < ${beforeMs} order by at_ms limit ${limit} for update skip locked
-    )`.execute(queries)
-  return Number(numAffectedRows)
-}
-
-/** `lastMs`: start of the newest hour to delete. */
-async function pruneHours(queries: Kysely<DatabaseSchema>, lastMs: number, limit: number): Promise<number> {
-  const { numAffectedRows } = await sql`delete from usage_hour where ctid in (
-      select ctid from usage_hour where hour_ms <= ${lastMs} order by hour_ms limit ${limit} for update skip locked
-    )`.execute(queries)
-  return Number(numAffectedRows)
-}
+const RECORDS = { table: 'usage_record', timeColumn: 'at_ms' } as const
+const HOURS = { table: 'usage_hour', timeColumn: 'hour_ms' } as const
 
 const BATCH_ROWS = 1000
 

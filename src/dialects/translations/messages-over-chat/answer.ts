@@ -1,7 +1,7 @@
-import { randomBytes } from 'node:crypto'
 import { jsonTextOf, type JsonTexts } from '../../../core/json-text.js'
 import { tokensOf } from '../../../core/token-counter.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
+import { CallIds } from '../../made-ids.js'
 import type { UnknownWords } from '../../translator.js'
 import type { Members } from '../members.js'
 import { madeSignature } from '../seals.js'
@@ -17,7 +17,6 @@ import {
   thoughtsIn,
   usageIn,
 } from '../to-chat/answers.js'
-import { AnswerCallIds } from '../to-chat/call-ids.js'
 import { filledFigures, messagesUsage, type TokenFigures } from '../usage.js'
 import type { ToolNames } from './request-draft.js'
 
@@ -36,7 +35,7 @@ export interface MessageContext {
 export function messageTextOf(answer: Members, texts: JsonTexts, context: MessageContext): string {
   const { message, finishReason } = messageIn(answer)
   const pieces = callsIn(message, texts.at('choices', 0, 'message'))
-  const ids = newCallIds()
+  const ids = new CallIds()
   const calls = pieces.map((call, index) => callOf(call, ids.next(call.id, index)))
   const refusal = refusalIn(message)
   const end = endOfChat(finishReason, { hasCalls: calls.length > 0, hasRefusal: refusal !== '' }, context.unknownWords)
@@ -111,16 +110,6 @@ interface FunctionCall {
   readonly id: string
   readonly name: string
   readonly arguments: string
-}
-
-/** An id of at most 64 characters is taken back by upstreams that read it. */
-const ROOT_BYTES = 24
-const COUNTER_DIGITS = 4
-
-/** Of the calls of one answer; random, as callers may choose the id of the request, and the same for several. */
-export function newCallIds(): AnswerCallIds {
-  const root = randomBytes(ROOT_BYTES).toString('hex')
-  return new AnswerCallIds((index) => `call_${root}${(index + 1).toString(16).padStart(COUNTER_DIGITS, '0')}`)
 }
 
 function callOf({ name, text, isCustom }: CallPiece, id: string): FunctionCall {

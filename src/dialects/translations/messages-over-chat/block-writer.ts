@@ -1,12 +1,13 @@
 import { jsonTextOf } from '../../../core/json-text.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
+import { CallIds } from '../../made-ids.js'
 import type { TranslationTarget } from '../../translator.js'
 import { HeldText } from '../held-text.js'
 import { madeSignature } from '../seals.js'
 import type { AnswerSink } from '../to-chat/answer-queue.js'
 import type { ArrivingCall } from '../to-chat/arriving-call.js'
 import { inputOfArguments } from '../tool-forms.js'
-import { type MessageContext, newCallIds, textBlock, thinkingBlock, toolUseBlock } from './answer.js'
+import { type MessageContext, textBlock, thinkingBlock, toolUseBlock } from './answer.js'
 
 /** Of an input that is no object. */
 const MAXIMUM_HELD_CHARACTERS = 256 * 1024
@@ -20,7 +21,7 @@ export class BlockWriter implements AnswerSink<TextKind> {
   /** The first character of the input of the open call, once it has come: that of an object, as it should be. */
   private inputStart: string | undefined
   private held: HeldText
-  private readonly callIds = newCallIds()
+  private readonly callIds = new CallIds()
 
   constructor(
     private readonly context: MessageContext,

@@ -1,4 +1,5 @@
 import type { JsonTexts } from '../../../core/json-text.js'
+import { CallIds } from '../../made-ids.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { Seals, TranslationTarget } from '../../translator.js'
@@ -18,7 +19,6 @@ import {
   thoughtsIn,
   usageIn,
 } from '../to-chat/answers.js'
-import { AnswerCallIds } from '../to-chat/call-ids.js'
 import { completeFigures } from '../usage.js'
 
 /** What an answer depends on beside itself. */
@@ -27,10 +27,6 @@ export interface ResponseContext {
   readonly wishes: Readonly<ReasoningWishes>
   readonly target: TranslationTarget
 }
-
-/** Of the calls of one answer. */
-export const callIdsOf = ({ envelope }: Pick<ResponseContext, 'envelope'>): AnswerCallIds =>
-  new AnswerCallIds((index) => envelope.callId(index))
 
 /** The class in which the upstream has served the request, where it says so. */
 export const tierOf = ({ service_tier: tier }: Members): string | undefined =>
@@ -56,7 +52,7 @@ export function openedThoughts(sealed: string, seals: Seals): string | undefined
 export function responseOfChat(answer: Members, texts: JsonTexts, context: ResponseContext): string {
   const { message, finishReason } = messageIn(answer)
   const pieces = callsIn(message, texts.at('choices', 0, 'message'))
-  const ids = callIdsOf(context)
+  const ids = new CallIds(context.envelope.ids)
   const calls = pieces.map((call, index) => entryOf(call, ids.next(call.id, index)))
   const refusal = refusalIn(message)
   const heard = { hasCalls: calls.length > 0, hasRefusal: refusal !== '' }

@@ -1,5 +1,6 @@
 import type { GatewayError } from '../../../core/errors.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
+import { CallIds } from '../../made-ids.js'
 import type { EventTranslation, UnknownWords } from '../../translator.js'
 import type { Members } from '../members.js'
 import { ResponseEventWriter } from '../responses/event-writer.js'
@@ -16,9 +17,8 @@ import {
   usageIn,
 } from '../to-chat/answers.js'
 import type { ArrivingCall } from '../to-chat/arriving-call.js'
-import type { AnswerCallIds } from '../to-chat/call-ids.js'
 import { completeFigures, latestFigures, type ReportedFigures } from '../usage.js'
-import { callIdsOf, type ResponseContext, sealedThoughts, tierOf } from './answer.js'
+import { type ResponseContext, sealedThoughts, tierOf } from './answer.js'
 
 type Kind = 'reasoning' | 'text' | 'refusal'
 
@@ -79,13 +79,13 @@ export class ChatToResponseEvents implements EventTranslation {
 class ItemSink implements AnswerSink<Kind> {
   /** Of the open reasoning item, for its seal. */
   private thoughts = ''
-  private readonly callIds: AnswerCallIds
+  private readonly callIds: CallIds
 
   constructor(
     private readonly writer: ResponseEventWriter,
     private readonly context: ResponseContext,
   ) {
-    this.callIds = callIdsOf(context)
+    this.callIds = new CallIds(context.envelope.ids)
   }
 
   said(kind: Kind, text: string): string {

@@ -1,7 +1,7 @@
-import { randomBytes } from 'node:crypto'
 import type { JsonBody } from '../../../core/json-body.js'
 import { jsonTextOf, JsonTexts } from '../../../core/json-text.js'
 import { nowSeconds } from '../../../core/time.js'
+import { MadeIds } from '../../made-ids.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import type { MadeResponse } from '../../kept-answers.js'
 import type { ResponsesFields } from '../../openai-responses.js'
@@ -9,10 +9,6 @@ import type { KeptTurn } from '../../translator.js'
 import { isAbsent, type Members, recordOr } from '../members.js'
 import type { AnswerEnd } from '../stop-reasons.js'
 import { responseUsage, type TokenFigures } from '../usage.js'
-
-/** An id of at most 64 characters is taken back by upstreams that read it. */
-const ROOT_BYTES = 24
-const COUNTER_DIGITS = 4
 
 /** The response as it stands. */
 export interface ResponseState {
@@ -36,7 +32,7 @@ export const END_STATES: Readonly<Record<AnswerEnd, Pick<ResponseState, 'status'
 
 /** What of every response is known before its answer: its ids, and the request, which is said back in it. */
 export class ResponseEnvelope {
-  private readonly root = randomBytes(ROOT_BYTES).toString('hex')
+  readonly ids = new MadeIds()
   private readonly createdAt = nowSeconds()
   private saidBack: string | undefined
   /** Once it is over, unless it failed. */
@@ -49,17 +45,12 @@ export class ResponseEnvelope {
 
   /** Of the item with this number in the output. */
   itemId(prefix: 'msg' | 'rs' | 'fc' | 'ctc', index: number): string {
-    return this.id(prefix, index + 1)
-  }
-
-  /** Of a call whose upstream gave it none. */
-  callId(index: number): string {
-    return this.id('call', index + 1)
+    return this.ids.id(prefix, index + 1)
   }
 
   /** JSON text of the response; remembered where it is over. */
   text({ status, output = [], usage, incompleteReason, error, serviceTier }: ResponseState): string {
-    const responseId = this.id('resp', 0)
+    const responseId = this.ids.id('resp', 0)
     const state = {
       id: responseId,
       object: 'response',
@@ -76,10 +67,6 @@ export class ResponseEnvelope {
     const after = `],${this.saidBack}`
     if (status === 'completed' || status === 'incomplete') this.made = { responseId, response: before + after, output }
     return before + output.join(',') + after
-  }
-
-  private id(prefix: string, counter: number): string {
-    return `${prefix}_${this.root}${counter.toString(16).padStart(COUNTER_DIGITS, '0')}`
   }
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
-import { TranslationRun } from '../../../../test/support/translation.js'
-import { messagesOverChat } from '../messages-over-chat/messages-over-chat.js'
-import { responsesOverChat } from '../responses-over-chat/responses-over-chat.js'
+import { TranslationRun } from '../../test/support/translation.js'
+import { messagesOverChat } from './translations/messages-over-chat/messages-over-chat.js'
+import { responsesOverChat } from './translations/responses-over-chat/responses-over-chat.js'
 
 type Answering = Pick<TranslationRun<never, object>, 'answerText' | 'frames'>
 
