@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { chatTraits, isReasoning } from '@multi-model-gateway/sandbox/p1/chat-models.js'
+import { chatTraits, isKnownChatModel, isReasoning } from '@multi-model-gateway/sandbox/p1/chat-models.js'
 import { PROVIDERS } from '../../src/app/providers.js'
 import { builtInModels } from '../../src/routing/channel.js'
 import { sendRaw } from '../support/gateway.js'
@@ -41,6 +41,10 @@ describe('Every chat model of the catalogue', () => {
   afterEach(() => {
     expect(lab.p1.violations).toEqual([])
     lab.p1.reset()
+  })
+
+  it('is known to the judge, which takes anything for others', () => {
+    expect(CHAT_IDS.filter((id) => !isKnownChatModel(id))).toEqual([])
   })
 
   const efforts = ['low', 'medium', 'high', 'xhigh', 'max']

@@ -18,8 +18,12 @@ const FIFTH_2: ModelFactsSection = { ...O_SERIES, efforts: ['none', 'low', 'medi
 const FIFTH_4: ModelFactsSection = { ...FIFTH_2, thinkingWithTools: false }
 /** Their effort `max` is one of the Responses API. */
 const FIFTH_6: ModelFactsSection = { ...FIFTH_4, promptCacheBreakpoints: true }
-/** It cannot be kept from thinking. */
-const ASTRA: ModelFactsSection = { ...FIFTH_6, efforts: ['low', 'medium', 'high', 'xhigh'] }
+/** It cannot be kept from thinking, with tools or without. */
+const ASTRA: ModelFactsSection = {
+  ...FIFTH_2,
+  promptCacheBreakpoints: true,
+  efforts: ['low', 'medium', 'high', 'xhigh'],
+}
 
 const FACTS: Readonly<Record<string, ModelFactsSection>> = {
   'gpt-3.5-turbo': TEXT_ONLY,

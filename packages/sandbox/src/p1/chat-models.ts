@@ -16,6 +16,7 @@ interface ChatTraits {
 const PLAIN: ChatTraits = { contextTokens: 128_000, maxOutputTokens: 16_384, efforts: [], searches: false }
 const LONG: ChatTraits = { ...PLAIN, contextTokens: 1_047_576, maxOutputTokens: 32_768 }
 const OLD: ChatTraits = { ...PLAIN, maxOutputTokens: 4096 }
+const FOURTH: ChatTraits = { ...OLD, maxOutputTokens: 8192 }
 const SEARCHING: ChatTraits = { ...PLAIN, searches: true }
 const O_SERIES: ChatTraits = {
   ...PLAIN,
@@ -35,7 +36,7 @@ const FIFTH_4_MINI: ChatTraits = { ...FIFTH_2, functionsNeed: 'no effort' }
 const FIFTH_4: ChatTraits = { ...FIFTH_4_MINI, contextTokens: 1_050_000 }
 const FIFTH_5: ChatTraits = { ...FIFTH_4, functionsNeed: 'effort none' }
 const FIFTH_6: ChatTraits = { ...FIFTH_5, efforts: [...FIFTH_5.efforts, 'max'] }
-/** It cannot be kept from thinking. */
+/** It cannot be kept from thinking, so that its functions could be asked for in no other way. */
 const ASTRA: ChatTraits = { ...FIFTH_2, contextTokens: 1_050_000, efforts: ['low', 'medium', 'high', 'xhigh', 'max'] }
 /** Stands for a model that an operator serves himself: it speaks chat alone, and takes any sampling. */
 export const OPEN_MODEL = 'open-thinker'
@@ -47,10 +48,16 @@ const ANY: ChatTraits = {
   efforts: ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'],
 }
 
-/** Limits of the models as their pages in the vendor's documentation say (November 2026), by the name without its date. */
+/** Limits of the models as their pages in the vendor's documentation say (November 2026), by the name without its date, or the four digits of older ones. */
 const TRAITS: Readonly<Record<string, ChatTraits>> = {
   'gpt-3.5-turbo': OLD,
-  'gpt-4': { ...OLD, maxOutputTokens: 8192 },
+  'gpt-3.5-turbo-16k': OLD,
+  'gpt-4': FOURTH,
+  'gpt-4-32k': FOURTH,
+  'gpt-4-1106-preview': OLD,
+  'gpt-4-0125-preview': OLD,
+  'gpt-4-vision-preview': OLD,
+  'gpt-4-turbo-preview': OLD,
   'gpt-4-turbo': OLD,
   'gpt-4o': PLAIN,
   'gpt-4o-mini': PLAIN,
@@ -65,6 +72,9 @@ const TRAITS: Readonly<Record<string, ChatTraits>> = {
   'gpt-audio-mini': PLAIN,
   'gpt-4o-audio-preview': PLAIN,
   'gpt-4o-mini-audio-preview': PLAIN,
+  // They think, and take no effort.
+  'o1-preview': { ...PLAIN, maxOutputTokens: 32_768 },
+  'o1-mini': { ...PLAIN, maxOutputTokens: 65_536 },
   o1: O_SERIES,
   o3: O_SERIES,
   'o3-mini': O_SERIES,
@@ -89,6 +99,11 @@ const TRAITS: Readonly<Record<string, ChatTraits>> = {
   'gpt-5.6-luna': FIFTH_6,
   'gpt-6-astra': ASTRA,
   'gpt-6-sol': FIFTH_6,
+  'gpt-6-luna': FIFTH_6,
+  'gpt-6.1-sol': FIFTH_6,
+  'gpt-6.1-terra': FIFTH_6,
+  'gpt-6.2-astra': ASTRA,
+  'gpt-6.2-sol': FIFTH_6,
   [OPEN_MODEL]: OPEN,
   'o1-pro': O_SERIES,
   'o3-pro': O_SERIES,
@@ -99,15 +114,15 @@ const TRAITS: Readonly<Record<string, ChatTraits>> = {
   'gpt-5.1-codex': { ...FIFTH, efforts: ['low', 'medium', 'high'] },
 }
 
-export function chatTraits(model: string): ChatTraits {
-  const plain = model.replace(/-20\d\d-\d\d-\d\d$/, '')
-  const known = Object.hasOwn(TRAITS, plain) ? TRAITS[plain] : undefined
-  return known ?? ANY
+export const chatTraits = (model: string): ChatTraits => knownTraits(model) ?? ANY
+
+/** Whether the table has it, so that something can be refused for it. */
+export const isKnownChatModel = (model: string): boolean => knownTraits(model) !== undefined
+
+function knownTraits(model: string): ChatTraits | undefined {
+  const plain = model.replace(/-(?:20\d\d-\d\d-\d\d|\d{4})$/, '')
+  return Object.hasOwn(TRAITS, plain) ? TRAITS[plain] : undefined
 }
 
 /** Whether a model takes `max_completion_tokens` only, and thinks: those of the o-series and from the fifth generation on. */
-export function isReasoning(model: string): boolean {
-  return mayThink(model) && chatTraits(model).efforts.length > 0
-}
-
-const mayThink = (model: string): boolean => /^(o\d|gpt-([5-9]|\d\d))(?!.*-chat)/.test(model)
+export const isReasoning = (model: string): boolean => /^(o\d|gpt-([5-9]|\d\d))(?!.*-chat)/.test(model)
