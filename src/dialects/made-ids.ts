@@ -17,7 +17,7 @@ export class MadeIds {
 const hex = (number: number, digits: number): string => number.toString(16).padStart(digits, '0')
 
 /** Ids of the calls of one answer, by which a client brings their results: some upstreams leave them out, or give several calls the same. */
-export class CallIds {
+export class AnswerCallIds {
   private readonly given = new Set<string>()
 
   constructor(private readonly made = new MadeIds()) {}

@@ -12,6 +12,14 @@ const STORE_AWAY = new GatewayError('overloaded', 'The database cannot be reache
 /** A store that, while it can be reached, takes every row but one. */
 class RefusingResponses extends MemoryBackgroundResponses {
   refusedId: string | undefined
+  /** How many items each attempt to end a row was to pin, and whether it was to write a record. */
+  readonly ends: (readonly [items: number, hasRecord: boolean])[] = []
+
+  override end(...given: Parameters<MemoryBackgroundResponses['end']>): Promise<boolean> {
+    const [, itemIds, record] = given
+    this.ends.push([itemIds.length, record !== undefined])
+    return super.end(...given)
+  }
 
   override begin(row: BackgroundResponseRow): Promise<void> {
     const isRefused = this.failure === undefined && row.id === this.refusedId
@@ -68,4 +76,33 @@ describe('The bill of a response in the background', () => {
     await billing.writeUnwritten()
     expect(rows.rows.size).toBe(2)
   })
+
+  const written = (): Promise<void> => Promise.resolve()
+
+  it('is closed without its items where these cannot be written', async () => {
+    const { rows, billing, begin } = billingLab({ write: written, remove: written })
+    await begin('resp_1')
+    rows.failureOfPins = new Error('a fault')
+    await billing.settle(await rowOf(billing), { outcome: 'ok', usage: undefined, itemIds: ['msg_1'] })
+    expect(rows.ends.at(-1)).toEqual([0, true])
+    expect([rows.rows.size, rows.records.size]).toEqual([0, 1])
+  })
+
+  it('without items is not written a second time with its record where that fails', async () => {
+    const { rows, billing, begin } = billingLab({ write: written, remove: written })
+    await begin('resp_1')
+    rows.failureOfEnd = new Error('a fault')
+    const settled = billing.settle(await rowOf(billing), { outcome: 'ok', usage: undefined, itemIds: [] })
+    await expect(settled).rejects.toThrow('a fault')
+    expect(rows.ends).toEqual([
+      [0, true],
+      [0, false],
+    ])
+  })
 })
+
+async function rowOf(billing: BackgroundBilling): Promise<BackgroundResponseRow> {
+  const row = await billing.find('team-a', 'resp_1')
+  if (row === undefined) throw new Error('It was not begun.')
+  return row
+}

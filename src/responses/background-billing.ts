@@ -16,7 +16,7 @@ const MAXIMUM_DOUBLINGS = 5
 /** As a share of the pause, so that responses created together are not asked for together. */
 const JITTER = 0.2
 
-/** Pause before the next question about a response that was asked for so many times. `chance` is from [0, 1). */
+/** Pause before the next poll of a response that was polled so many times. `chance` is from [0, 1). */
 export function pauseMs(polls: number, chance: number): number {
   const pause = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(polls, MAXIMUM_DOUBLINGS), LONGEST_PAUSE_MS)
   return Math.round(pause * (1 - JITTER + 2 * JITTER * chance))

@@ -19,11 +19,11 @@ import { BackgroundBilling, MAXIMUM_PAUSE_MS, pauseMs, logFields } from './backg
 import { type BackgroundResponseRow, BackgroundResponses } from './background-responses.js'
 import { RESPONSE_FIND } from './responses.endpoints.js'
 
-/** Questions to one channel at once, in this process; a claim takes as many rows. */
+/** Polls of one channel at once, in this process; a claim takes as many rows. */
 const POLLS_PER_CHANNEL = 8
-/** Limit of one question, all of it. */
+/** Limit of one poll, all of it. */
 const READ_TIMEOUT_MS = 20_000
-/** Longer than two questions: one may have to wait for the other. */
+/** Longer than two polls: one may have to wait for the other. */
 const LEASE_MS = 60_000
 /** A server of the upstream that lags behind does not know it yet. */
 const YOUNG_MS = 60_000

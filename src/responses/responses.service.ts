@@ -64,25 +64,25 @@ export class ResponsesService {
   }
 
   async find({ isStreamed, ...kept }: FindResponseCall, call: RequestContext): Promise<ProviderResponse> {
-    const route = await this.upstreamOf(kept.id, call)
+    const { route, ended } = await this.billedUpstreamOf(kept.id, call)
     if (route === undefined) {
       const answer = await this.keeper.read(kept.id, call.caller)
       if (isStreamed) throw notStreamable()
       return answer
     }
-    const read = { ...kept, ended: await this.endOfBilled(kept.id, call.caller) }
+    const read = { ...kept, ended }
     return route.attempt(call, READ_POLICY, (provider, context) =>
       isStreamed ? provider.events(read, context) : provider.read(read, context),
     )
   }
 
   async cancel(kept: KeptResponseCall, call: RequestContext): Promise<ProviderResponse> {
-    const route = await this.upstreamOf(kept.id, call)
+    const { route, ended } = await this.billedUpstreamOf(kept.id, call)
     if (route === undefined) {
       await this.keeper.read(kept.id, call.caller)
       throw notCancellable()
     }
-    const cancelled = { ...kept, ended: await this.endOfBilled(kept.id, call.caller) }
+    const cancelled = { ...kept, ended }
     const answer = await route.attempt(call, READ_POLICY, (provider, context) => provider.cancel(cancelled, context))
     await this.billing.hasten(ownerOf(call.caller), kept.id)
     return answer
@@ -141,10 +141,17 @@ export class ResponsesService {
     if (typeof progress === 'object') await this.billing.settle(row, progress)
   }
 
-  /** Absent where no bill waits for its end, so that answers pass unread. */
-  private async endOfBilled(id: string, caller: Caller): Promise<EndOfResponse | undefined> {
-    const row = await this.billing.find(ownerOf(caller), id).catch(() => 'not known')
-    return row === undefined ? undefined : this.endOf(caller)
+  /** `ended` is absent where no bill waits for the end, so that answers pass unread. Both are looked up at once, as callers poll. */
+  private async billedUpstreamOf(
+    id: string,
+    call: RequestContext,
+  ): Promise<{
+    readonly route: PinnedRoute<KeptResponsesProvider> | undefined
+    readonly ended: EndOfResponse | undefined
+  }> {
+    const row = this.billing.find(ownerOf(call.caller), id).catch(() => 'not known')
+    const route = await this.upstreamOf(id, call)
+    return { route, ended: (await row) === undefined ? undefined : this.endOf(call.caller) }
   }
 
   private endOf(caller: Caller): EndOfResponse {

@@ -22,7 +22,7 @@ export async function markPendingUsage(directory: string): Promise<void> {
   await syncPath(directory)
 }
 
-/** Keeps the mark of open bills beside the embedded store while this gateway may have some. */
+/** Keeps the file beside the embedded store while this gateway may have open bills. */
 @Injectable()
 export class PendingUsageMarker {
   private writing: Promise<void> | undefined

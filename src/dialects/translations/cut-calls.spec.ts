@@ -107,16 +107,24 @@ describe.each(FORMS)('A call in an answer of $name', ({ answered, plainReasons, 
     expect(answered('{"a":', refusal)).toMatch(/"(?:content_filter|refusal)"/)
   })
 
-  it.each(['{}', '', ' ', '{"a":"{["}', '{"a":"\\\\"} ', '{"a":[{"b":[]}]}', '"{"', 'null'])(
-    'passes with arguments that are over: %p',
-    (input) => {
-      for (const reason of plainReasons) expect(() => answered(input, reason)).not.toThrow()
-    },
-  )
+  it.each([
+    '{}',
+    '',
+    ' ',
+    '{"a":"{["}',
+    '{"a":"\\\\"} ',
+    '{"a":[{"b":[]}]}',
+    '"{"',
+    'null',
+    '[],',
+    '```json\n{"a":1}\n```',
+  ])('passes with arguments that are over: %p', (input) => {
+    for (const reason of plainReasons) expect(() => answered(input, reason)).not.toThrow()
+  })
 })
 
 describe.each(FORMS)('A call in an answer of $name', ({ answered }) => {
-  it.each(['{"a":1}{"b"', '{"a":1}{"b":2}', '{} x', '{}}', '[],'])(
+  it.each(['{"a":1}{"b"', '{"a":1}{"b":2}', ' {} x', '{}}'])(
     'fails where something follows its arguments, which are over: %s',
     (input) => {
       expect(thrownBy(() => answered(input, 'tool_calls'))).toMatchObject({

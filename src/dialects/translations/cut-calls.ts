@@ -4,37 +4,58 @@ import type { AnswerEnd } from './stop-reasons.js'
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
-const OPENING = new Set([0x7b, 0x5b])
-const CLOSING = new Set([0x7d, 0x5d])
+const OPENING_BRACKET = 0x5b
+const CLOSING_BRACKET = 0x5d
+const OPENING_BRACE = 0x7b
+const CLOSING_BRACE = 0x7d
 
-/** Whether the text of a JSON object, which comes in pieces, has ended. */
+/** Where the arguments of a call end, which come in pieces. What is no object has no end of its own: it may be anything. */
 export class JsonEnd {
   isReached = false
   /** More than blanks has come behind the end. */
   isPassed = false
+  private isObject: boolean | undefined
   private depth = 0
   private isInString = false
   private isEscaped = false
 
-  /** It has begun, and not ended. */
+  /** An object, a list or a string has begun, and not ended. */
   get isMissing(): boolean {
     return this.depth > 0 || this.isInString
   }
 
   add(piece: string): void {
-    // By index, as a call may hold a whole file.
-    let position = 0
-    for (; position < piece.length && !this.isReached; position++) this.step(piece.charCodeAt(position))
-    this.isPassed ||= piece.slice(position).trim() !== ''
+    const position = this.isReached ? 0 : this.scan(piece)
+    if (this.isReached && !this.isPassed) this.isPassed = piece.slice(position).trim() !== ''
   }
 
-  private step(code: number): void {
-    if (this.isEscaped) this.isEscaped = false
-    else if (code === QUOTE) this.isInString = !this.isInString
-    else if (this.isInString) this.isEscaped = code === BACKSLASH
-    else if (OPENING.has(code)) this.depth++
-    else if (CLOSING.has(code)) this.isReached = --this.depth === 0
+  /** One loop over character codes, as each call passes through it: twice as fast as a method for each. Returns where it ended. */
+  private scan(piece: string): number {
+    this.isObject ??= startsObject(piece)
+    let { depth, isInString, isEscaped } = this
+    let position = 0
+    while (position < piece.length && !this.isReached) {
+      const code = piece.charCodeAt(position++)
+      if (isInString) {
+        if (isEscaped) isEscaped = false
+        else if (code === BACKSLASH) isEscaped = true
+        else if (code === QUOTE) isInString = false
+      } else if (code === QUOTE) isInString = true
+      else if (code === OPENING_BRACE || code === OPENING_BRACKET) depth++
+      else if (code === CLOSING_BRACE || code === CLOSING_BRACKET)
+        this.isReached = --depth === 0 && this.isObject === true
+    }
+    this.depth = depth
+    this.isInString = isInString
+    this.isEscaped = isEscaped
+    return position
   }
+}
+
+/** undefined = blank until now. */
+function startsObject(piece: string): boolean | undefined {
+  const start = piece.trimStart()
+  return start === '' ? undefined : start.startsWith('{')
 }
 
 /** Whether the arguments of a call end too early. */

@@ -1,7 +1,7 @@
 import { jsonTextOf, type JsonTexts } from '../../../core/json-text.js'
 import { tokensOf } from '../../../core/token-counter.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
-import { CallIds } from '../../made-ids.js'
+import { AnswerCallIds } from '../../made-ids.js'
 import type { UnknownWords } from '../../translator.js'
 import type { Members } from '../members.js'
 import { madeSignature } from '../seals.js'
@@ -35,7 +35,7 @@ export interface MessageContext {
 export function messageTextOf(answer: Members, texts: JsonTexts, context: MessageContext): string {
   const { message, finishReason } = messageIn(answer)
   const pieces = callsIn(message, texts.at('choices', 0, 'message'))
-  const ids = new CallIds()
+  const ids = new AnswerCallIds()
   const calls = pieces.map((call, index) => callOf(call, ids.next(call.id, index)))
   const refusal = refusalIn(message)
   const end = endOfChat(finishReason, { hasCalls: calls.length > 0, hasRefusal: refusal !== '' }, context.unknownWords)

@@ -1,6 +1,6 @@
 import { jsonTextOf } from '../../../core/json-text.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
-import { CallIds } from '../../made-ids.js'
+import { AnswerCallIds } from '../../made-ids.js'
 import type { TranslationTarget } from '../../translator.js'
 import { HeldText } from '../held-text.js'
 import { madeSignature } from '../seals.js'
@@ -21,7 +21,7 @@ export class BlockWriter implements AnswerSink<TextKind> {
   /** The first character of the input of the open call, once it has come: that of an object, as it should be. */
   private inputStart: string | undefined
   private held: HeldText
-  private readonly callIds = new CallIds()
+  private readonly callIds = new AnswerCallIds()
 
   constructor(
     private readonly context: MessageContext,

@@ -1,5 +1,5 @@
 import type { JsonTexts } from '../../../core/json-text.js'
-import { CallIds } from '../../made-ids.js'
+import { AnswerCallIds } from '../../made-ids.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
 import type { Seals, TranslationTarget } from '../../translator.js'
@@ -52,7 +52,7 @@ export function openedThoughts(sealed: string, seals: Seals): string | undefined
 export function responseOfChat(answer: Members, texts: JsonTexts, context: ResponseContext): string {
   const { message, finishReason } = messageIn(answer)
   const pieces = callsIn(message, texts.at('choices', 0, 'message'))
-  const ids = new CallIds(context.envelope.ids)
+  const ids = new AnswerCallIds(context.envelope.ids)
   const calls = pieces.map((call, index) => entryOf(call, ids.next(call.id, index)))
   const refusal = refusalIn(message)
   const heard = { hasCalls: calls.length > 0, hasRefusal: refusal !== '' }

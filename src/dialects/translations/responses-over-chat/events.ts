@@ -1,6 +1,6 @@
 import type { GatewayError } from '../../../core/errors.js'
 import { malformedResponse } from '../../../upstream/upstream-response.js'
-import { CallIds } from '../../made-ids.js'
+import { AnswerCallIds } from '../../made-ids.js'
 import type { EventTranslation, UnknownWords } from '../../translator.js'
 import type { Members } from '../members.js'
 import { ResponseEventWriter } from '../responses/event-writer.js'
@@ -79,13 +79,13 @@ export class ChatToResponseEvents implements EventTranslation {
 class ItemSink implements AnswerSink<Kind> {
   /** Of the open reasoning item, for its seal. */
   private thoughts = ''
-  private readonly callIds: CallIds
+  private readonly callIds: AnswerCallIds
 
   constructor(
     private readonly writer: ResponseEventWriter,
     private readonly context: ResponseContext,
   ) {
-    this.callIds = new CallIds(context.envelope.ids)
+    this.callIds = new AnswerCallIds(context.envelope.ids)
   }
 
   said(kind: Kind, text: string): string {
