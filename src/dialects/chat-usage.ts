@@ -77,6 +77,8 @@ export class ChatUsageFilter {
       key !== -1;
       key = frames.indexOf(KEY, Math.max(position, key + KEY.length))
     ) {
+      // Of a frame that says `null`, as all do before the last, nothing else is looked at.
+      if (frames[valueStart(frames, key + KEY.length)] !== OPEN_BRACE) continue
       const start = lastFrameEnd(frames.subarray(0, key))
       const end = firstFrameEnd(frames, key)
       const chunk = jsonOf(frames.subarray(start, end))
