@@ -4,8 +4,8 @@ import { CALLER_KEY, MODELS, UPSTREAM_KEY } from './wire.mjs'
 const P1_MODELS = Object.values(MODELS).filter((model) => model !== MODELS.messages)
 
 /**
- * The YAML the measured gateway runs on: one key, one p1 channel to the upstream, one model of each class used. With
- * `tasks` a vidgen channel as well, for which the gateway opens its store; with `translate` an m1 channel, and every model in every dialect.
+ * The YAML the measured gateway runs on: one key, a p1 and an m1 channel to the upstream, one model of each class used. With
+ * `tasks` a vidgen channel as well, for which the gateway opens its store; with `translate` every model in every dialect.
  */
 export function gatewayConfig(upstreamUrl, { tasks = false, translate = false } = {}) {
   const upstream = { baseUrl: upstreamUrl, credentials: UPSTREAM_KEY }
@@ -15,12 +15,12 @@ export function gatewayConfig(upstreamUrl, { tasks = false, translate = false } 
     ...(translate ? { dialects: { translate: 'on' } } : {}),
     channels: [
       { id: 'bench-upstream', provider: 'p1', ...upstream, models: P1_MODELS },
-      ...(translate ? [{ id: 'bench-messages', provider: 'm1', ...upstream, models: [MODELS.messages] }] : []),
+      { id: 'bench-messages', provider: 'm1', ...upstream, models: [MODELS.messages] },
       ...(tasks ? [{ id: 'bench-video', provider: 'vidgen', ...upstream }] : []),
     ],
     models: [
       { id: MODELS.chat, class: 'chat', providers: ['p1'], ...(translate ? { dialects: ['chat'] } : {}) },
-      ...(translate ? [{ id: MODELS.messages, class: 'messages', providers: ['m1'] }] : []),
+      { id: MODELS.messages, class: 'messages', providers: ['m1'] },
       { id: MODELS.speech, class: 'tts', providers: ['p1'] },
       { id: MODELS.transcription, class: 'stt-standard', providers: ['p1'] },
       { id: MODELS.realtime, class: 'realtime', providers: ['p1'] },

@@ -40,15 +40,17 @@ export async function freePort() {
 }
 
 /**
- * Starts `node <flags> <script>` on a free port and waits until `readyPath` answers 200.
+ * Starts `node <flags> <script>` on a free port, or another program, and waits until `readyPath` answers 200.
+ * @param {{ program?: (port: number) => string[] }} options `program`: another one, with its arguments; it serves on the port it is given
  * @returns {Promise<Service>}
  * @throws when it exits or is not ready within 60 s; the end of its log is in the message
  */
-export async function startService({ name, script, flags = [], environment = {}, readyPath }) {
+export async function startService({ name, script, flags = [], environment = {}, readyPath, program }) {
   const port = await freePort()
   const logFile = join(scratchDirectory(), `${name}-${port}.log`)
   const log = openSync(logFile, 'a')
-  const child = spawn(process.execPath, [...flags, script], {
+  const [command, ...parameters] = program?.(port) ?? [process.execPath, ...flags, script]
+  const child = spawn(command, parameters, {
     cwd: scratchDirectory(),
     env: {
       ...keptVariables(),
@@ -64,6 +66,17 @@ export async function startService({ name, script, flags = [], environment = {},
   const service = new Service(name, child, port, logFile)
   await service.untilReady(readyPath)
   return service
+}
+
+/** User and system time of all processes of this machine, what the hypervisor took from it included, in microseconds. */
+export function machineMicroseconds() {
+  const [user, nice, system, , , irq, softirq, steal] = readFileSync('/proc/stat', 'latin1')
+    .slice(0, 200)
+    .split('\n', 1)[0]
+    .split(/ +/)
+    .slice(1)
+    .map(Number)
+  return (user + nice + system + irq + softirq + steal) * MICROSECONDS_PER_TICK
 }
 
 /** Runs `node <script>` to its end. Rejects with the end of its output when that is not 0. */

@@ -1,3 +1,5 @@
+import { PEERS } from './yardsticks/peers.mjs'
+
 const pad = (cells, widths) =>
   cells.map((cell, index) => (index === 0 ? cell.padEnd(widths[index]) : cell.padStart(widths[index]))).join('  ')
 
@@ -14,33 +16,60 @@ const percent = (share) => `${Math.round(share * 100)} %`
 const metMark = (met) => (met === undefined ? '' : met ? 'ok' : 'MISSED')
 
 function cpuTable(cpu) {
-  const head = [
-    '',
-    'gateway µs',
-    'yardstick µs',
-    'each',
-    'RATIO',
-    'lowest',
-    'highest',
-    'target',
-    '',
-    'driver',
-    'upstream',
-  ]
+  const head = ['', 'gateway µs', 'bare µs', 'each', 'RATIO', 'lowest', 'highest', 'target', '', 'driver', 'upstream']
   const rows = Object.values(cpu).map((one) => [
     one.title,
     fixed(one.gatewayUs, 0),
     fixed(one.yardstickUs, 0),
     one.per ? `${fixed(one.gatewayUsPer, 2)} / ${fixed(one.yardstickUsPer, 2)} µs per ${one.per}` : '',
-    fixed(one.ratio, 2),
-    fixed(one.lowestRatio, 2),
-    fixed(one.highestRatio, 2),
-    one.target === undefined ? '' : `<= ${fixed(one.target, 1)}`,
-    metMark(one.met),
+    ...comparisonCells(one),
     percent(one.driverShare),
     percent(one.upstreamShare),
   ])
   return table([head, ...rows])
+}
+
+const comparisonCells = ({ ratio, lowestRatio, highestRatio, target, met }) => [
+  fixed(ratio, 2),
+  fixed(lowestRatio, 2),
+  fixed(highestRatio, 2),
+  target === undefined ? '' : `<= ${fixed(target, 2)}`,
+  metMark(met),
+]
+
+function peersTable(cpu) {
+  const head = ['', 'peer', 'gateway µs', 'peer µs', 'RATIO', 'lowest', 'highest', 'target', '', 'peer failed']
+  const rows = Object.values(cpu).flatMap(({ title, gatewayUs, peers }) =>
+    Object.entries(peers).map(([role, one]) => [
+      title,
+      PEERS[role].title,
+      fixed(gatewayUs, 0),
+      fixed(one.us, 0),
+      ...comparisonCells(one),
+      String(one.failed),
+    ]),
+  )
+  return table([head, ...rows])
+}
+
+/** What the compiler was still at work on; the warm-up of a quick run is too short for most. */
+function unsettledText({ cpu, mode }) {
+  const names = Object.values(cpu).flatMap(({ title, settled }) =>
+    Object.entries(settled).flatMap(([role, isSettled]) => (isSettled ? [] : [`${title} (${role})`])),
+  )
+  return mode === 'quick' || names.length === 0 ? [] : [`Not settled when measured: ${names.join('; ')}.`]
+}
+
+function startTable({ streams, gateway, yardstick }) {
+  const head = ['', 'first answer ms', 'resident MB', `first ${streams} streams, µs each`, 'AGAINST SETTLED']
+  const row = (title, one) => [
+    title,
+    fixed(one.firstAnswerMs, 0),
+    megabytes(one.residentBytes),
+    fixed(one.firstStreamsUs, 0),
+    fixed(one.againstSettled, 1),
+  ]
+  return table([head, row('gateway', gateway), row('yardstick', yardstick)])
 }
 
 function translatedTable(rows) {
@@ -182,10 +211,16 @@ function tasksText(tasks) {
   ].join('\n')
 }
 
+/** Each row of a peer that missed, named with the peer. */
+const missedPeers = (cpu) =>
+  Object.values(cpu).flatMap(({ title, peers }) =>
+    Object.entries(peers).map(([role, one]) => ({ ...one, title: `${title}, against ${PEERS[role].title}` })),
+  )
+
 /** The whole run as text for a terminal. */
 export function report(results) {
-  const { cpu, translated, latency, memory, realtime, tasks, machine, voids, changedAnswers } = results
-  const missed = [...Object.values(cpu), ...translated, ...Object.values(realtime.paths)].filter(
+  const { cpu, start, translated, latency, memory, realtime, tasks, machine, voids, changedAnswers } = results
+  const missed = [...Object.values(cpu), ...missedPeers(cpu), ...translated, ...Object.values(realtime.paths)].filter(
     (one) => one.met === false,
   )
   return [
@@ -195,19 +230,23 @@ export function report(results) {
           'SELF TEST: the yardstick runs in the place of the gateway; ratios must be about 1, those of translated calls about 0.',
         ]
       : []),
-    `\nCPU per request (whole process, medians of ${cpu.chat.pairs.length} pairs of slots)\n${cpuTable(cpu)}`,
+    `\nCPU per request (whole process, medians of ${cpu.chat.rounds.length} rounds of slots)\n${cpuTable(cpu)}`,
+    `\nThe same against proxies of others\n${peersTable(cpu)}`,
+    ...results.notRun.map((title) => `NOT RUN: ${title} is not installed.`),
+    ...unsettledText(results),
+    `\nA fresh process\n${startTable(start)}`,
     `\nTranslated calls beside relayed ones to the same upstream; the ratio is what they add to a call or a chunk of the yardstick\n${translatedTable(translated)}`,
     `\nLatency, open loop, counted from when a request was due\n${latencyTable(latency)}`,
     `\nMemory\n${memoryTable(memory)}`,
     realtimeText(realtime),
     tasksText(tasks),
-    `\nDriver: at most ${percent(results.driverShare)} of a core (void above 80 %). Answers were counted at both ends.`,
+    `\nDriver: at most ${percent(results.driverShare)} of a core (void above 80 %). Others had ${percent(results.othersShare)} of the machine (void above 10 %). Answers were counted at both ends.`,
     changedAnswers.length === 0
       ? 'Every answer had the bytes of the upstream.'
       : `Answers with other bytes than the upstream's: ${changedAnswers.join('; ')}.`,
     ...(missed.length === 0
       ? ['All targets met.']
-      : missed.map((one) => `MISSED: ${one.title}: ${fixed(one.ratio, 2)}, target ${fixed(one.target, 1)}`)),
+      : missed.map((one) => `MISSED: ${one.title}: ${fixed(one.ratio, 2)}, target ${fixed(one.target, 2)}`)),
     ...voids.map((reason) => `VOID: ${reason}`),
   ].join('\n')
 }

@@ -10,6 +10,7 @@ import { measureCpu } from './measure/cpu.mjs'
 import { measureLatency } from './measure/latency.mjs'
 import { measureMemory } from './measure/memory.mjs'
 import { measureRealtime } from './measure/realtime.mjs'
+import { measureStart } from './measure/start.mjs'
 import { measureTasks } from './measure/tasks.mjs'
 import { measureTranslated } from './measure/translated.mjs'
 import { stopAll } from './processes.mjs'
@@ -18,10 +19,11 @@ import { SCENARIOS } from './scenarios.mjs'
 import { GATEWAY_SCRIPT, Session } from './session.mjs'
 
 const FULL = {
-  limitMs: 480_000,
-  cpu: { pairs: 9, slotMs: 1_100, warmUpMs: 1_500 },
-  upload: { pairs: 3, slotMs: 2_000, warmUpMs: 500 },
-  translated: { pairs: 5, slotMs: 800, warmUpMs: 1_000 },
+  limitMs: 1_200_000,
+  cpu: { rounds: 7, slotMs: 1_100, warmUpSlotMs: 1_000, warmUpLimitMs: 15_000 },
+  upload: { rounds: 3, slotMs: 2_000, warmUpSlotMs: 1_000, warmUpLimitMs: 4_000 },
+  start: { starts: 3 },
+  translated: { pairs: 5, slotMs: 800, warmUpSlotMs: 600, warmUpLimitMs: 6_000 },
   latency: { rounds: 3, durationMs: 3_000, ratePerSecond: 400 },
   firstByte: { rounds: 3, durationMs: 2_500, ratePerSecond: 40, frames: 20, paceMs: 5 },
   memory: {
@@ -54,9 +56,10 @@ const FULL = {
 
 const QUICK = {
   limitMs: 240_000,
-  cpu: { pairs: 2, slotMs: 350, warmUpMs: 250 },
-  upload: { pairs: 1, slotMs: 400, warmUpMs: 100 },
-  translated: { pairs: 1, slotMs: 350, warmUpMs: 250 },
+  cpu: { rounds: 1, slotMs: 350, warmUpSlotMs: 250, warmUpLimitMs: 250 },
+  upload: { rounds: 1, slotMs: 400, warmUpSlotMs: 100, warmUpLimitMs: 100 },
+  start: { starts: 1 },
+  translated: { pairs: 1, slotMs: 350, warmUpSlotMs: 250, warmUpLimitMs: 250 },
   latency: { rounds: 1, durationMs: 1_000, ratePerSecond: 200 },
   firstByte: { rounds: 1, durationMs: 1_000, ratePerSecond: 30, frames: 10, paceMs: 5 },
   memory: {
@@ -115,8 +118,8 @@ function machine() {
   }
 }
 
-function changedAnswers({ yardstick, gateway }) {
-  return [yardstick, gateway].flatMap((target) =>
+function changedAnswers({ yardstick, gateway, peers }) {
+  return [yardstick, gateway, ...Object.values(peers)].flatMap((target) =>
     Object.entries(target.identical).flatMap(([name, same]) =>
       same ? [] : [`${target.name}, ${SCENARIOS[name].title}`],
     ),
@@ -134,20 +137,25 @@ async function measure(plan) {
   }
   await step('start and check', () => session.start())
   const cpu = await step('CPU', () => measureCpu(session, plan))
+  const start = await step('start', () => measureStart(session, plan, cpu))
   const translated = await step('translated', () => measureTranslated(session, plan, cpu))
   const latency = await step('latency', () => measureLatency(session, plan))
   const memory = await step('memory', () => measureMemory(session, plan))
   const realtime = await step('realtime', () => measureRealtime(session, plan))
   const tasks = await step('tasks', () => measureTasks(session, plan))
-  const { voids, driverShare } = session
+  if (!quick) session.checkMachine()
+  const { voids, driverShare, othersShare, notRun } = session
   const tookSeconds = performance.now() / 1000
   return {
     ...about,
     tookSeconds,
     driverShare,
+    othersShare,
+    notRun,
     voids,
     changedAnswers: changedAnswers(session),
     cpu,
+    start,
     translated,
     latency,
     memory,

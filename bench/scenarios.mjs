@@ -69,15 +69,43 @@ function checkStream(body, withUsage) {
   if (withUsage && chunks.at(-1).usage?.total_tokens === undefined) throw new Error('the usage chunk is missing')
 }
 
+const checkText = (text) => (body) => {
+  if (!body.includes(JSON.stringify(text))) throw new Error('the answer says something else')
+}
+
+const ANSWER_TEXT = streamText(122)
+const PACE_MS = 5
+
 const speechRequest = (orders) => {
   const input = orderText(orders) + FILLER.repeat(8)
   const body = { model: MODELS.speech, input, voice: 'alloy', response_format: 'mp3' }
   return json('/v1/audio/speech', JSON.stringify(body))
 }
 
+/** A conversation of many turns, whose texts have what JSON escapes. */
+function longPrompt(bytes) {
+  const turn = (index) => ({ role: index % 2 === 0 ? 'user' : 'assistant', content: `"${QUESTION}"\n` })
+  return Array.from({ length: Math.ceil(bytes / QUESTION.length) }, (_, index) => turn(index))
+}
+
+const pictureOf = (bytes) => [
+  userSays([
+    { type: 'text', text: 'What does this show?' },
+    {
+      type: 'image_url',
+      image_url: { url: `data:image/png;base64,${Buffer.alloc((bytes * 3) / 4, 7).toString('base64')}` },
+    },
+  ]),
+]
+
+/** A stream of `frames` frames, one every `paceMs`. */
+export const pacedStream = (frames, paceMs) =>
+  json('/v1/chat/completions', chatBody({ stream: true, stream_options: { include_usage: true } }, { frames, paceMs }))
+
 /**
  * What is sent, which counter of the upstream it moves, what a right answer is, and how a CPU slot drives it.
- * `target` is the highest accepted ratio gateway / yardstick.
+ * `target` is the highest accepted ratio gateway / yardstick; `peerTargets` are those to other yardsticks, by their roles;
+ * with `isStamped` no two answers are alike, as the upstream's clock is in them.
  */
 export const SCENARIOS = {
   chat: {
@@ -86,7 +114,33 @@ export const SCENARIOS = {
     request: json('/v1/chat/completions', chatBody({})),
     check: checkChat,
     concurrency: 32,
-    target: 1.5,
+    target: 1.25,
+    peerTargets: { go: 0.65 },
+  },
+  messages: {
+    title: 'messages JSON, 1 KB',
+    counter: 'messages',
+    request: json('/v1/messages', messagesBody({ model: MODELS.messages })),
+    check: checkText(ANSWER_TEXT),
+    concurrency: 32,
+    target: 1.25,
+    peerTargets: { go: 0.65 },
+  },
+  prompt: {
+    title: 'chat, prompt of 100 KB',
+    counter: 'chat',
+    request: json('/v1/chat/completions', chatBody({ messages: longPrompt(100_000) })),
+    check: checkChat,
+    concurrency: 16,
+    target: 1.2,
+  },
+  picture: {
+    title: 'chat, picture of 1 MB',
+    counter: 'chat',
+    request: json('/v1/chat/completions', chatBody({ messages: pictureOf(1_048_576) })),
+    check: checkChat,
+    concurrency: 4,
+    target: 1,
   },
   stream: {
     title: `chat SSE, ${STREAM_CHUNKS} chunks`,
@@ -96,6 +150,7 @@ export const SCENARIOS = {
     concurrency: 32,
     chunks: STREAM_CHUNKS,
     target: 1.3,
+    peerTargets: { go: 0.95 },
   },
   streamPlain: {
     title: 'same, usage not asked',
@@ -106,6 +161,17 @@ export const SCENARIOS = {
     chunks: STREAM_CHUNKS,
     target: 1.3,
   },
+  streamPaced: {
+    title: `chat SSE, a chunk each ${PACE_MS} ms`,
+    counter: 'stream',
+    request: pacedStream(STREAM_CHUNKS, PACE_MS),
+    isStamped: true,
+    check: (body) => checkStream(body, true),
+    concurrency: 32,
+    chunks: STREAM_CHUNKS,
+    target: 1.08,
+    peerTargets: { go: 1.2 },
+  },
   speech: {
     title: 'speech, 200 KB',
     counter: 'speech',
@@ -114,7 +180,7 @@ export const SCENARIOS = {
       if (body.length !== SPEECH_BYTES) throw new Error(`${body.length} bytes of speech, expected ${SPEECH_BYTES}`)
     },
     concurrency: 32,
-    target: 1.3,
+    target: 1,
   },
   upload: {
     title: 'upload, 25 MB',
@@ -126,14 +192,10 @@ export const SCENARIOS = {
     concurrency: 2,
     limit: 40,
     megabytes: UPLOAD_BYTES / 1_000_000,
+    target: 1.8,
   },
 }
 
-const checkText = (text) => (body) => {
-  if (!body.includes(JSON.stringify(text))) throw new Error('the answer says something else')
-}
-
-const ANSWER_TEXT = streamText(122)
 const DELTA = /"delta":("[^"]*")|"(?:text|content)":("[^"]*")/
 
 /** The text that the events of a stream spell, in any dialect, and its end. */
@@ -188,10 +250,6 @@ export const TRANSLATED = [
     ...(isStreamed ? { chunks: STREAM_CHUNKS, target: 8 / 2.25 } : { target: 60 / 44 }),
   })),
 )
-
-/** A stream of `frames` frames, one every `paceMs`. */
-export const pacedStream = (frames, paceMs) =>
-  json('/v1/chat/completions', chatBody({ stream: true, stream_options: { include_usage: true } }, { frames, paceMs }))
 
 /** A speech answer of any size. */
 export const longSpeech = (bytes) => speechRequest({ bytes })

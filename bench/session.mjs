@@ -1,13 +1,18 @@
+import { cpus } from 'node:os'
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gatewayConfig } from './gateway-config.mjs'
-import { scratchDirectory, startService } from './processes.mjs'
+import { machineMicroseconds, scratchDirectory, startService } from './processes.mjs'
 import { exchangeOnce } from './driver/connection.mjs'
 import { SCENARIOS, wireBytes } from './scenarios.mjs'
+import { PEERS } from './yardsticks/peers.mjs'
 
 /** Above this share of one core the driver may be what is measured. */
 export const DRIVER_LIMIT = 0.8
+
+/** Above this share of the machine others work on it, and figures of a run are not those of a quiet machine. */
+export const OTHERS_LIMIT = 0.1
 
 const here = (file) => fileURLToPath(new URL(file, import.meta.url))
 export const GATEWAY_SCRIPT = here('../dist/main.js')
@@ -22,6 +27,11 @@ export class Session {
   voids = []
   /** Highest share of one core the driver needed in any slot. */
   driverShare = 0
+  /** Other yardsticks, by their roles. */
+  peers = {}
+  /** Those that are not installed here. */
+  notRun = []
+  #machine = { othersUs: 0, wallUs: 0 }
 
   /** @param {{ selfTest: boolean }} options `selfTest` measures the yardstick instead of the gateway: ratios must be 1 */
   constructor({ selfTest }) {
@@ -39,6 +49,28 @@ export class Session {
     this.yardstick = await this.startYardstick()
     this.gateway = await this.startGateway()
     for (const target of [this.direct, this.yardstick, this.gateway]) await this.probe(target)
+    for (const [role, peer] of Object.entries(PEERS)) await this.#startPeer(role, peer)
+  }
+
+  async #startPeer(role, { title, isInstalled, start }) {
+    if (!isInstalled()) {
+      this.notRun.push(title)
+      return
+    }
+    this.peers[role] = { ...asTarget(role, await start(this.upstreamUrl)), isPeer: true }
+    await this.probe(this.peers[role])
+  }
+
+  /** Share of all processors that neither this run nor idleness has had while slots were measured. */
+  get othersShare() {
+    const { othersUs, wallUs } = this.#machine
+    return wallUs === 0 ? 0 : Math.max(0, othersUs) / (wallUs * cpus().length)
+  }
+
+  /** Called when all is measured. */
+  checkMachine() {
+    if (this.othersShare <= OTHERS_LIMIT) return
+    this.voids.push(`others had ${Math.round(this.othersShare * 100)} % of this machine: measure again when it is idle`)
   }
 
   async startYardstick(name = 'yardstick') {
@@ -84,7 +116,8 @@ export class Session {
       }
       if (name === 'upload') await this.checkUpload(scenario, where)
       target.expected[name] = answer.bodyBytes
-      target.identical[name] = answer.body.equals((this.direct.bodies[name] ??= answer.body))
+      if (scenario.isStamped !== true)
+        target.identical[name] = answer.body.equals((this.direct.bodies[name] ??= answer.body))
     }
   }
 
@@ -115,13 +148,19 @@ export class Session {
     target.service.cutLog()
     const wallMs = end.atMs - start.atMs
     const share = (name) => (end[name] - start[name]) / (wallMs * 1000)
+    this.#machine.othersUs += end.machine - start.machine - ownUs(start, end)
+    this.#machine.wallUs += wallMs * 1000
     const account = {
       targetUs: end.target - start.target,
       driver: share('driver'),
       upstream: share('upstream'),
       wallMs,
     }
-    this.#check(`${target.name}, ${counter}`, result.completed, isStored ? 0 : result.completed, before, after, account)
+    const where = `${target.name}, ${counter}`
+    this.#checkDriver(where, account)
+    // What a peer breaks off is its own affair.
+    if (target.isPeer !== true)
+      this.#checkCounts(where, result.completed, isStored ? 0 : result.completed, before, after)
     return { ...result, ...account }
   }
 
@@ -132,22 +171,28 @@ export class Session {
       target: target.service.cpuMicroseconds(),
       upstream: this.upstream.cpuMicroseconds(),
       driver: driver.user + driver.system,
+      machine: machineMicroseconds(),
     }
   }
 
-  #check(where, completed, expected, before, after, account) {
+  #checkCounts(where, completed, expected, before, after) {
     const asked = after.requests - before.requests
     const answered = after.answers - before.answers
     if (asked !== expected || answered !== expected) {
       this.voids.push(`${where}: driver got ${completed} answers, upstream had ${asked} requests, ${answered} answers`)
     }
     if (after.aborted !== before.aborted) this.voids.push(`${where}: ${after.aborted - before.aborted} answers cut off`)
+  }
+
+  #checkDriver(where, account) {
     this.driverShare = Math.max(this.driverShare, account.driver)
     if (account.driver > DRIVER_LIMIT) {
       this.voids.push(`${where}: the driver needed ${Math.round(account.driver * 100)} % of a core`)
     }
   }
 }
+
+const ownUs = (start, end) => ['target', 'upstream', 'driver'].reduce((sum, name) => sum + end[name] - start[name], 0)
 
 /** Of a gateway of its own; gone when the run ends. */
 export const newDataDirectory = () => mkdtempSync(join(scratchDirectory(), 'data-'))

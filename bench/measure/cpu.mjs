@@ -12,60 +12,94 @@ export function slot(session, target, name, durationMs, scenario = SCENARIOS[nam
     concurrency,
     durationMs,
     limit,
+    mayFail: target.isPeer,
   }
   return session.slot(target, counter, () => closedLoop(load))
 }
 
-/** One slot of each, the order swapped from pair to pair so that a drift of the machine hits both alike. */
-async function pair(session, name, index, slotMs) {
-  const order = index % 2 === 0 ? ['gateway', 'yardstick'] : ['yardstick', 'gateway']
-  const slots = {}
-  for (const role of order) slots[role] = await slot(session, session[role], name, slotMs)
-  const gatewayUs = slots.gateway.targetUs / slots.gateway.completed
-  const yardstickUs = slots.yardstick.targetUs / slots.yardstick.completed
-  return { gatewayUs, yardstickUs, ratio: gatewayUs / yardstickUs, slots }
+/** So many slots in a row that cost the same within this share show that the compiler has done its work. */
+const SETTLED_SLOTS = 3
+const SETTLED_SHARE = 0.05
+
+/**
+ * Runs slots until their cost has settled, for `limitMs` at most: V8 compiles the path of a stream for some thousand streams.
+ * @returns {Promise<boolean>} whether it has settled
+ */
+export async function warmUp(session, target, name, { warmUpSlotMs, warmUpLimitMs }, scenario = SCENARIOS[name]) {
+  const costs = []
+  const endMs = performance.now() + warmUpLimitMs
+  while (performance.now() < endMs) {
+    const { targetUs, completed } = await slot(session, target, name, warmUpSlotMs, scenario)
+    const last = [...costs.splice(-SETTLED_SLOTS + 1), targetUs / completed]
+    costs.push(...last)
+    if (last.length === SETTLED_SLOTS && Math.max(...last) <= Math.min(...last) * (1 + SETTLED_SHARE)) return true
+  }
+  return false
 }
 
-function summary(name, pairs) {
-  const { title, target, chunks, megabytes } = SCENARIOS[name]
-  const ratios = pairs.map((one) => one.ratio)
-  const slots = pairs.flatMap((one) => Object.values(one.slots))
-  const gatewayUs = median(pairs.map((one) => one.gatewayUs))
-  const yardstickUs = median(pairs.map((one) => one.yardstickUs))
+/** One slot of each target, in rotating order so that a drift of the machine hits all alike: its µs per request, by role. */
+async function round(session, targets, name, index, slotMs) {
+  const roles = Object.keys(targets)
+  const slots = {}
+  for (let step = 0; step < roles.length; step++) {
+    const role = roles[(index + step) % roles.length]
+    slots[role] = await slot(session, targets[role], name, slotMs)
+  }
+  const us = Object.fromEntries(roles.map((role) => [role, slots[role].targetUs / slots[role].completed]))
+  return { us, slots }
+}
+
+/** The gateway against another role, in the same rounds. */
+function comparison(rounds, role, target) {
+  const ratios = rounds.map(({ us }) => us.gateway / us[role])
+  const ratio = median(ratios)
+  return {
+    failed: rounds.reduce((sum, { slots }) => sum + slots[role].failed, 0),
+    us: median(rounds.map(({ us }) => us[role])),
+    ratio,
+    lowestRatio: Math.min(...ratios),
+    highestRatio: Math.max(...ratios),
+    target,
+    met: target === undefined ? undefined : ratio <= target,
+  }
+}
+
+function summary(session, name, rounds, settled) {
+  const { title, target, peerTargets, chunks, megabytes } = SCENARIOS[name]
+  const slots = rounds.flatMap((one) => Object.values(one.slots))
+  const gatewayUs = median(rounds.map(({ us }) => us.gateway))
+  const { us: yardstickUs, ...yardstick } = comparison(rounds, 'yardstick', target)
   const per = chunks ?? megabytes
+  const peers = Object.keys(session.peers).map((role) => [role, comparison(rounds, role, peerTargets?.[role])])
   return {
     title,
     gatewayUs,
     yardstickUs,
     ...(per && { per: chunks ? 'chunk' : 'MB', gatewayUsPer: gatewayUs / per, yardstickUsPer: yardstickUs / per }),
-    ratio: median(ratios),
-    lowestRatio: Math.min(...ratios),
-    highestRatio: Math.max(...ratios),
-    target,
-    met: target === undefined ? undefined : median(ratios) <= target,
+    ...yardstick,
+    peers: Object.fromEntries(peers),
+    settled,
     driverShare: Math.max(...slots.map((one) => one.driver)),
     upstreamShare: Math.max(...slots.map((one) => one.upstream)),
-    pairs: pairs.map((one) => ({
-      gatewayUs: one.gatewayUs,
-      yardstickUs: one.yardstickUs,
-      ratio: one.ratio,
-      gatewayRequests: one.slots.gateway.completed,
-      yardstickRequests: one.slots.yardstick.completed,
-      gatewayWallMs: one.slots.gateway.wallMs,
-      yardstickWallMs: one.slots.yardstick.wallMs,
+    rounds: rounds.map(({ us, slots: { gateway, yardstick: other } }) => ({
+      us,
+      gatewayRequests: gateway.completed,
+      yardstickRequests: other.completed,
     })),
   }
 }
 
-/** CPU time of the whole process per completed request, gateway and yardstick in alternating slots. */
+/** CPU time of the whole process per completed request, of the gateway and all yardsticks in alternating slots. */
 export async function measureCpu(session, plan) {
+  const targets = { gateway: session.gateway, yardstick: session.yardstick, ...session.peers }
   const results = {}
   for (const name of Object.keys(SCENARIOS)) {
-    const { pairs: count, slotMs, warmUpMs } = name === 'upload' ? plan.upload : plan.cpu
-    for (const role of ['gateway', 'yardstick']) await slot(session, session[role], name, warmUpMs)
-    const pairs = []
-    for (let index = 0; index < count; index++) pairs.push(await pair(session, name, index, slotMs))
-    results[name] = summary(name, pairs)
+    const { rounds: count, slotMs, ...warmUpPlan } = name === 'upload' ? plan.upload : plan.cpu
+    const settled = {}
+    for (const role of Object.keys(targets)) settled[role] = await warmUp(session, targets[role], name, warmUpPlan)
+    const rounds = []
+    for (let index = 0; index < count; index++) rounds.push(await round(session, targets, name, index, slotMs))
+    results[name] = summary(session, name, rounds, settled)
   }
   return results
 }

@@ -1,6 +1,6 @@
 import { TRANSLATED } from '../scenarios.mjs'
 import { median } from '../statistics.mjs'
-import { slot } from './cpu.mjs'
+import { slot, warmUp } from './cpu.mjs'
 
 const ROLES = ['translated', 'relayed']
 
@@ -26,14 +26,14 @@ async function pair(session, gateway, row, index, slotMs) {
  * What a translated call costs more than the relayed one to the same upstream, in alternating slots of one process; `cpu` has what the
  * yardstick takes on this machine.
  */
-export async function measureTranslated(session, { translated: { pairs: count, slotMs, warmUpMs } }, cpu) {
+export async function measureTranslated(session, { translated: { pairs: count, slotMs, ...warmUpPlan } }, cpu) {
   const gateway = await session.startGateway({ translate: true })
   try {
     const rows = rowsOf(session)
     await session.probe(gateway, scenariosOf(rows))
     const results = []
     for (const row of rows) {
-      for (const role of ROLES) await slot(session, gateway, row[role].title, warmUpMs, row[role])
+      for (const role of ROLES) await warmUp(session, gateway, row[role].title, warmUpPlan, row[role])
       const pairs = []
       for (let index = 0; index < count; index++) pairs.push(await pair(session, gateway, row, index, slotMs))
       const over = (name) => pairs.map((one) => one[name])

@@ -37,11 +37,8 @@ export class ChatUsageFilter {
 
   readonly filter: FramesFilter = (frames, tail) => {
     if (this.clientRequestedUsage) {
-      // Usage comes with the last frames; the bytes are relayed whether it is found or not.
-      const end = frames.subarray(-USAGE_WINDOW_BYTES)
-      return USAGE_OBJECTS.some((mark) => end.includes(mark))
-        ? this.readUsage(frames, frames.length - end.length, tail)
-        : frames
+      const key = firstUsageObject(frames)
+      return key === -1 ? frames : this.readUsage(frames, key, tail)
     }
     if (!frames.includes(KEY)) return frames
     // As latin1 text, byte for byte: a global pattern without alternatives is removed in one native pass. What is left
@@ -92,6 +89,13 @@ export class ChatUsageFilter {
     }
     return withOnly([...kept, frames.subarray(position)], frames)
   }
+}
+
+/** Usage comes with the last frames; the bytes are relayed whether it is found or not. */
+function firstUsageObject(frames: Buffer): number {
+  const start = Math.max(0, frames.length - USAGE_WINDOW_BYTES)
+  const found = USAGE_OBJECTS.map((mark) => frames.indexOf(mark, start)).filter((key) => key !== -1)
+  return found.length === 0 ? -1 : Math.min(...found)
 }
 
 const FINISH_MARKS = ['"finish_reason":"', '"finish_reason": "']

@@ -18,9 +18,11 @@ describe('http adapter', () => {
   let server: Server
   let started: IncomingMessage[]
   let adapter: GatewayHttpAdapter
+  let startRequest: (request: IncomingMessage) => unknown
   beforeEach(async () => {
     started = []
-    adapter = new GatewayHttpAdapter((request) => started.push(request))
+    startRequest = (request) => started.push(request)
+    adapter = new GatewayHttpAdapter((request) => startRequest(request))
     adapter.initHttpServer()
     app = adapter.getInstance<Express>()
     server = adapter.getHttpServer()
@@ -145,6 +147,45 @@ describe('http adapter', () => {
       expect([answer.line, answer.body]).toEqual(['HTTP/1.1 202 Accepted', '{"a":1}'])
       expect(answer.headers).not.toMatch(/etag|x-powered-by/)
       expect(started).toHaveLength(1)
+    })
+  })
+
+  describe('Routes for POST', () => {
+    const reply = (text: string) => (_request: unknown, response: ServerResponse) => response.end(text)
+    const post = async (path: string): Promise<string> => {
+      const text = `POST ${path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`
+      return (await answerOf(open(text))).body
+    }
+    beforeEach(() => {
+      startRequest = (request) => {
+        const [path = ''] = (request.url ?? '').split('?')
+        attachContext(request, new RequestContext('req_1', request.method ?? '', path, 0))
+      }
+    })
+
+    it('without parameters are found without Express, whatever the query', async () => {
+      const throughExpress = jest.fn((_request: unknown, _response: unknown, next: () => void) => {
+        next()
+      })
+      app.use(throughExpress)
+      adapter.post('/v1/x', reply('x'))
+      adapter.post('/v1/:id', reply('id'))
+      expect([await post('/v1/x'), await post('/v1/x?a=/v1/y'), await post('/v1/y')]).toEqual(['x', 'x', 'id'])
+      expect(throughExpress).toHaveBeenCalledTimes(1)
+    })
+
+    it('are told from those of other methods, and from paths that differ in case or by a slash', async () => {
+      adapter.post('/v1/x', reply('x'))
+      app.use(reply('another'))
+      expect([await post('/v1/X'), await post('/v1/x/'), (await get('/v1/x')).body]).toEqual(Array(3).fill('another'))
+    })
+
+    it('that pass a request on leave it to Express', async () => {
+      adapter.post('/v1/x', (_request, _response, next) => {
+        next?.()
+      })
+      app.use(reply('another'))
+      expect(await post('/v1/x')).toBe('another')
     })
   })
 

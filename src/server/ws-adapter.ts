@@ -7,7 +7,8 @@ import { GatewayError } from '../core/errors.js'
 import { findContext } from '../core/request-context.js'
 import { allowsOrigin, forbiddenOrigin, isOwnOrigin } from './cors.js'
 import { originForm, pathOf } from './request-target.js'
-import { writeExplainHeaders, type GatewayHttpAdapter } from './http-adapter.js'
+import type { GatewayHttpAdapter } from './http-adapter.js'
+import { writeExplainHeaders } from './response-headers.js'
 import { findUpgrade, type PendingUpgrade, type UpgradeResponse, type UpgradeHandler } from './upgrade.js'
 
 /**
