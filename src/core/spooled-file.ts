@@ -6,7 +6,8 @@ import { Readable } from 'node:stream'
 
 const KIBIBYTE = 1024
 const HEAD_BYTES = 64 * KIBIBYTE
-const READ_BYTES = 64 * KIBIBYTE
+/** Each read is a call of the thread pool: smaller ones cost more, and larger ones are held for as long as the reader is slow. */
+const READ_BYTES = 256 * KIBIBYTE
 const INITIAL_BUFFER_BYTES = 64 * KIBIBYTE
 
 /** What a spooled file keeps in memory at most, unless the caller sets another limit. */
@@ -86,17 +87,18 @@ export class SpooledFile {
 
   /** The whole content from its start; may be called again for another attempt. */
   createReadStream(): Readable {
-    return Readable.from(this.#chunks(), { objectMode: false })
+    return Readable.from(this.chunks(), { objectMode: false })
+  }
+
+  /** The same for a reader that joins it with other bytes. */
+  async *chunks(): AsyncGenerator<Buffer> {
+    for (let position = 0; position < this.size; position += READ_BYTES) yield await this.read(position, READ_BYTES)
   }
 
   /** Gives the bytes back to the system. Later reads fail; calling again does nothing. */
   remove(): Promise<void> {
     this.#removal ??= this.#release()
     return this.#removal
-  }
-
-  async *#chunks(): AsyncGenerator<Buffer> {
-    for (let position = 0; position < this.size; position += READ_BYTES) yield await this.read(position, READ_BYTES)
   }
 
   #enqueue(work: () => Promise<void>): Promise<void> {

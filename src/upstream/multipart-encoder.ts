@@ -54,7 +54,7 @@ async function* bytesOf(pieces: readonly (Buffer | SpooledFile)[]): AsyncGenerat
 /** A disk that fails is no fault of the upstream that waits for the file. */
 async function* spooledBytes(file: SpooledFile): AsyncGenerator<Buffer> {
   try {
-    yield* file.createReadStream() as AsyncIterable<Buffer>
+    yield* file.chunks()
   } catch (cause) {
     throw new GatewayError('internal', 'The uploaded file could not be read back.', { cause })
   }
