@@ -278,24 +278,56 @@ describe('A field of a messages request', () => {
     ...more,
   })
   const open = closed({}, { additionalProperties: true })
-  const strictness: readonly [string, Members, boolean | undefined][] = [
+  const strictness: readonly [string, Members, boolean][] = [
     ['closed', closed({ a: { type: 'string' }, b: closed({}), c: { type: 'array', items: closed({}) } }), true],
-    ['open', open, undefined],
-    ['with an optional property', closed({ a: {} }, { required: [] }), undefined],
-    ['with an open property', closed({ a: open }), undefined],
-    ['with open items', closed({ a: { type: 'array', items: open } }), undefined],
-    ['with an open choice', closed({ a: { anyOf: [closed({}), open] } }), undefined],
-    ['with an open definition', closed({}, { $defs: { a: open } }), undefined],
+    ['closed, with properties named like keywords', closed({ oneOf: closed({ not: { default: 1 } }) }), true],
+    ['open', open, false],
+    ['with an optional property', closed({ a: {} }, { required: [] }), false],
+    ['with an open property', closed({ a: open }), false],
+    ['with an open property that may be null', closed({ a: { ...open, type: ['object', 'null'] } }), false],
+    ['with an optional property within', closed({ a: closed({ b: {} }, { required: [] }) }), false],
+    ['with open items', closed({ a: { type: 'array', items: open } }), false],
+    ['with an open choice', closed({ a: { anyOf: [closed({}), open] } }), false],
+    ['with an open definition', closed({}, { $defs: { a: open } }), false],
+    ['with a keyword that chat lacks', closed({ a: { oneOf: [closed({})] } }), false],
+    ['with a choice at its root', closed({}, { anyOf: [closed({})] }), false],
   ]
 
   it.each(strictness)(
     'that makes a tool strict does so where chat upstreams take its schema: %s',
     (_name, schema, expected) => {
       const { sent, approximated } = translate({ tools: [tool({ strict: true, input_schema: schema })] })
-      expect((sent['tools'] as [{ function: Members }])[0].function['strict']).toBe(expected)
-      expect(approximated).toBe(expected === undefined ? 'tools[0].strict' : undefined)
+      expect((sent['tools'] as [{ function: Members }])[0].function['strict']).toBe(expected || undefined)
+      expect(approximated).toBe(expected ? undefined : 'tools[0].strict')
     },
   )
+
+  const ofAnswers: typeof strictness = [
+    ['of a list', { type: 'array', items: closed({}) }, false],
+    ['of no type', { additionalProperties: false }, false],
+  ]
+
+  it.each([...strictness, ...ofAnswers])(
+    'that gives the answer a schema has it kept strictly where chat upstreams take it so: %s',
+    (_name, schema, expected) => {
+      const fields = { output_config: { format: { type: 'json_schema', schema } } }
+      const { sent, approximated } = translate(fields)
+      expect(sent['response_format']).toMatchObject({ json_schema: { schema, strict: expected } })
+      expect(approximated).toBe(expected ? undefined : 'output_config.format')
+    },
+  )
+
+  it('that makes a tool strict does so where the type of its schema is left out', () => {
+    const { sent } = translate({ tools: [tool({ strict: true, input_schema: { additionalProperties: false } })] })
+    expect(sent['tools']).toMatchObject([{ function: { parameters: { type: 'object' }, strict: true } }])
+  })
+
+  it('that gives the answer a schema with optional properties tells a strict caller how to have it kept', () => {
+    const format = { type: 'json_schema', schema: closed({ a: {} }, { required: [] }) }
+    const { details, message } = refusal({ output_config: { format } }, {}, true)
+    expect(details).toEqual({ param: 'output_config.format', code: 'unsupported_value' })
+    expect(message).toContain('Require all properties of its objects and allow no others, or ')
+  })
 
   it('that switches thinking off is nothing to a model that does not think unasked', () => {
     expect(translate({ thinking: { type: 'disabled' } }, { thinking: 'budget' }, true).sent).not.toHaveProperty(
@@ -482,7 +514,7 @@ describe('Numbers and keys of a request', () => {
         `"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"look","input":${input}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c"}]}]}`,
     )
     expect(sent).toContain(`"parameters":${schema}`)
-    expect(sent).toContain(`"schema":${schema},"strict":true`)
+    expect(sent).toContain(`"schema":${schema},"strict":false`)
     expect(sent).toContain(`"arguments":${JSON.stringify(input)}`)
   })
 

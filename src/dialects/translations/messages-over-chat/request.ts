@@ -7,6 +7,7 @@ import { effortsOf, effortTaken, isKeptFromThinking } from '../efforts.js'
 import { effortFor } from '../to-messages/thinking.js'
 import { conversationOf } from './conversation.js'
 import { type MemberTable, type ChatRequestDraft } from './request-draft.js'
+import { canBeStrict } from './strict-schemas.js'
 import { translateToolChoice, translateTools } from './tools.js'
 
 const LEAVE_OUT = 'Leave it out, or ask for a model that is served in its own dialect.'
@@ -161,10 +162,11 @@ function format(members: Members, draft: ChatRequestDraft): void {
   const path = 'output_config.format'
   if (members['type'] !== 'json_schema') draft.verdicts.refuse(`${path}.type`, 'Send a json_schema.')
   draft.checkMembers(members, path, FORMAT_MEMBERS)
-  objectAt(members['schema'], `${path}.schema`)
+  const isStrict = canBeStrict(objectAt(members['schema'], `${path}.schema`))
+  if (!isStrict) draft.verdicts.approximate(path, 'Require all properties of its objects and allow no others')
   const text = draft.texts.at('output_config', 'format', 'schema')?.text
   const schema = text === undefined ? {} : { schema: draft.from(`${path}.schema`, text) }
-  const described = { name: 'answer', ...schema, strict: true }
+  const described = { name: 'answer', ...schema, strict: isStrict }
   draft.set('response_format', { type: 'json_schema', json_schema: described }, path)
 }
 
