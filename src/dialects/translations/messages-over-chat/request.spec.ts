@@ -99,6 +99,16 @@ describe('A field of a messages request', () => {
         },
       },
     ],
+    [
+      'output_format',
+      { output_format: { type: 'json_schema', schema: { type: 'object', additionalProperties: false } } },
+      {
+        response_format: {
+          type: 'json_schema',
+          json_schema: { name: 'answer', schema: { type: 'object', additionalProperties: false }, strict: true },
+        },
+      },
+    ],
     ['tool_choice auto', { tools, tool_choice: { type: 'auto' } }, { tool_choice: 'auto' }],
     ['tool_choice any', { tools, tool_choice: { type: 'any' } }, { tool_choice: 'required' }],
     ['tool_choice none', { tools, tool_choice: { type: 'none' } }, { tool_choice: 'none' }],
@@ -148,6 +158,8 @@ describe('A field of a messages request', () => {
     ],
     ['empty lists', { system: [], tools: [], stop_sequences: [] }],
     ['not streaming', { stream: false }],
+    ['what is in beta, and empty', { mcp_servers: [], fallbacks: [], context_management: { edits: [] } }],
+    ['that the caller pays', { billing_policy: { type: 'billing_policy', bill_to: 'self' } }],
     ['a mark for a cache that needs none', { cache_control: EPHEMERAL, tools: [tool({ cache_control: EPHEMERAL })] }],
     ['a choice without tools', { tool_choice: { type: 'auto', disable_parallel_tool_use: true } }],
   ]
@@ -199,6 +211,13 @@ describe('A field of a messages request', () => {
   const drops: readonly [string, Members][] = [
     ['diagnostics', { diagnostics: { previous_message_id: null } }],
     ['speed', { speed: 'standard' }],
+    ['betas', { betas: ['mcp-client-2025-11-20'] }],
+    ['fallbacks', { fallbacks: 'default' }],
+    ['fallback_credit_token', { fallback_credit_token: { token: 'fct_1', mode: 'best_effort' } }],
+    [
+      'context_management.edits[0]',
+      { context_management: { edits: [{ type: 'clear_thinking_20251015', keep: 'all' }] } },
+    ],
     ['something_new', { something_new: 1 }],
     ['thinking.display', { thinking: { type: 'adaptive', display: 'summarized' } }],
     ['cache_control.ttl', { cache_control: { type: 'ephemeral', ttl: '1h' } }],
@@ -231,6 +250,15 @@ describe('A field of a messages request', () => {
   it.each(drops)('%s is shown to the caller as dropped, and refused to a strict one', (path, fields) => {
     expect(translate(fields).dropped).toBe(path)
     expect(refusal(fields, {}, true).details).toEqual({ param: path, code: 'unsupported_value' })
+  })
+
+  it('that asks for a summary instead of an answer is nothing where tokens are counted', () => {
+    const { run, sent, dropped } = translate({ max_tokens: undefined, compaction: { type: 'summarize' } }, {}, true)
+    expect([Object.keys(sent), run.verdicts.approximated, dropped]).toEqual([
+      ['model', 'messages'],
+      undefined,
+      undefined,
+    ])
   })
 
   it.each([
@@ -341,6 +369,26 @@ describe('A field of a messages request', () => {
     ['top_k', { top_k: 5 }],
     ['thinking.type', { thinking: { type: 'between_tools' } }],
     ['output_config.format.type', { output_config: { format: { type: 'grammar' } } }],
+    ['output_config.task_budget', { output_config: { task_budget: { type: 'tokens', total: 9 } } }],
+    ['output_format.type', { output_format: { type: 'grammar' } }],
+    [
+      'output_format',
+      { output_format: { type: 'json_schema' }, output_config: { format: { type: 'json_schema', schema: {} } } },
+    ],
+    ['mcp_servers', { mcp_servers: [{ type: 'url', name: 'docs', url: 'https://mcp.test' }] }],
+    ['fallbacks', { fallbacks: [{ model: 'claude-haiku-4-5' }] }],
+    ['fallback_credit_token', { fallback_credit_token: 'fct_1' }],
+    ['fallback_credit_token', { fallback_credit_token: { token: 'fct_1' } }],
+    ['compaction', { compaction: { type: 'summarize' } }],
+    [
+      'context_management.edits[1].type',
+      { context_management: { edits: [{ type: 'clear_thinking_20251015' }, { type: 'clear_tool_uses_20250919' }] } },
+    ],
+    ['context_management.edits[0].type', { context_management: { edits: [{ type: 'compact_20260112' }] } }],
+    ['context_management.edits[0].type', { context_management: { edits: [{ type: 'something_new' }] } }],
+    ['thread', { thread: { type: 'create' } }],
+    ['billing_policy', { billing_policy: { type: 'billing_policy', bill_to: 'user_profile' } }],
+    ['billing_policy', { billing_policy: 'self' }],
     ['speed', { speed: 'fast' }],
     ['service_tier', { service_tier: 'priority' }],
     ['container', { container: 'c1' }],
@@ -468,6 +516,10 @@ describe('A field of a messages request', () => {
     ['output_config.effort', { output_config: { effort: 1 } }],
     ['output_config.format', { output_config: { format: 1 } }],
     ['output_config.format.schema', { output_config: { format: { type: 'json_schema' } } }],
+    ['output_format.schema', { output_format: { type: 'json_schema' } }],
+    ['context_management', { context_management: 'auto' }],
+    ['context_management.edits', { context_management: { edits: {} } }],
+    ['context_management.edits[0].type', { context_management: { edits: [{}] } }],
     ['metadata', { metadata: 'me' }],
     ['metadata.user_id', { metadata: { user_id: 1 } }],
     ['cache_control', { cache_control: true }],
