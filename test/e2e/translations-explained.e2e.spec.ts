@@ -329,6 +329,8 @@ describe('Tokens of messages, on a channel that has them counted by the Response
         model: CHAT_MODEL,
         system: 'Be brief.',
         tools: [{ name: 'f', input_schema: { type: 'object' } }],
+        tool_choice: { type: 'tool', name: 'f' },
+        output_config: { format: { type: 'json_schema', schema: { type: 'object', properties: { a: {} } } } },
         messages: [
           { role: 'user', content: 'Weather?' },
           {

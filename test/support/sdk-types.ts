@@ -119,4 +119,12 @@ export const OPENAI_TYPES = new SdkTypes(
   'openai/resources/responses/responses.d.ts',
 )
 
-export const ANTHROPIC_TYPES = new SdkTypes('@anthropic-ai/sdk/resources/messages/messages.d.ts')
+const MESSAGES = 'resources/messages/messages.d.ts'
+const BETA_MESSAGES = 'resources/beta/messages/messages.d.ts'
+
+export const ANTHROPIC_TYPES = new SdkTypes(`@anthropic-ai/sdk/${MESSAGES}`)
+
+/** Of the beta client, in both versions of the SDK. */
+export const ANTHROPIC_BETA_TYPES: readonly SdkTypes[] = ['@anthropic-ai/sdk', 'anthropic-sdk-1'].map(
+  (name) => new SdkTypes(`${name}/${BETA_MESSAGES}`),
+)

@@ -5,6 +5,7 @@ import { quotedList } from './chat-field-rules.js'
 import { contentText } from './chat-text.js'
 import { chatTraits } from './chat-models.js'
 import type { P1Family } from './p1-models.js'
+import { strictFault } from './strict-schemas.js'
 
 /** Judges what depends on the model. Throws OpenAiRejection. */
 export function judgeModelLimits(body: JsonObject, model: string, family: P1Family): void {
@@ -85,7 +86,7 @@ function judgeLength(body: JsonObject, model: string): void {
   reject(`${limit} ${advice}`, 'messages', 'context_length_exceeded')
 }
 
-/** Judges the schema of `response_format`, which with `strict` must be closed. Throws OpenAiRejection. */
+/** Judges the schema of `response_format`, which with `strict` has rules of its own. Throws OpenAiRejection. */
 export function judgeResponseSchema(body: JsonObject): void {
   const format = body['response_format']
   const described = isObject(format) ? format['json_schema'] : undefined
@@ -95,9 +96,7 @@ export function judgeResponseSchema(body: JsonObject): void {
 /** Judges a named schema for answers. Throws OpenAiRejection. */
 export function judgeStrictSchema(described: JsonObject, param: string, code: string | null = null): void {
   if (described['strict'] !== true) return
-  const schema = described['schema']
-  if (isObject(schema) && schema['additionalProperties'] === false) return
-  const rule = "In context=(), 'additionalProperties' is required to be supplied and to be false."
-  const name = textOf(described['name'])
-  reject(`Invalid schema for response_format '${name}': ${rule}`, param, code)
+  const fault = strictFault(described['schema'] ?? {})
+  if (fault !== undefined)
+    reject(`Invalid schema for response_format '${textOf(described['name'])}': ${fault}`, param, code)
 }

@@ -6,6 +6,7 @@ import { chatTraits } from './chat-models.js'
 import { judgeModelLimits, judgeResponseSchema } from './chat-model-rules.js'
 import { contentText, lastUserText } from './chat-text.js'
 import { chatFamily, type P1Family } from './p1-models.js'
+import { strictFault } from './strict-schemas.js'
 
 const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/
 
@@ -69,15 +70,8 @@ export function judgeParameters(inner: JsonObject, name: string, path: string): 
     )
   }
   if (inner['strict'] !== true) return
-  if (fieldOf(schema, 'additionalProperties') !== false) {
-    badSchema(name, path, "In context=(), 'additionalProperties' is required to be supplied and to be false.")
-  }
-  const properties = fieldOf(schema, 'properties')
-  const required = listOf(fieldOf(schema, 'required'))
-  const forgotten = Object.keys(isObject(properties) ? properties : {}).find((property) => !required.includes(property))
-  if (forgotten === undefined) return
-  const rule = "'required' is required to be supplied and to be an array including every key in properties."
-  badSchema(name, path, `In context=(), ${rule} Missing '${forgotten}'.`)
+  const fault = strictFault(schema)
+  if (fault !== undefined) badSchema(name, path, fault)
 }
 
 function badSchema(name: string, path: string, reason: string): never {

@@ -19,6 +19,13 @@ const jsonSchema = (schema: object): object => ({
   type: 'json_schema',
   json_schema: { name: 'answer', strict: true, schema },
 })
+const closed = (properties: object, required = Object.keys(properties)): object => ({
+  type: 'object',
+  properties,
+  required,
+  additionalProperties: false,
+})
+const optionalWithin = closed({ a: closed({ b: { type: 'string' } }, []) })
 const pictured = (detail: string): object[] => [
   { role: 'user', content: [{ type: 'image_url', image_url: { url: 'https://example.com/kite.png', detail } }] },
 ]
@@ -108,6 +115,13 @@ describe('what chat refuses', () => {
       'tools[0].function.parameters',
       'invalid_function_parameters',
       /'additionalProperties' is required/,
+    ],
+    [
+      'strict schema with an optional property within',
+      { tools: [{ type: 'function', function: { name: 'f', strict: true, parameters: optionalWithin } }] },
+      'tools[0].function.parameters',
+      'invalid_function_parameters',
+      /^Invalid schema for function 'f': In context=\('properties', 'a'\), 'required' is required .* Missing 'b'\.$/,
     ],
     [
       'too long',
@@ -218,6 +232,13 @@ describe('what chat refuses', () => {
       /^Invalid schema for response_format 'answer': .*'additionalProperties' is required/,
     ],
     [
+      'a strict answer of a schema with an optional property within',
+      { response_format: jsonSchema(optionalWithin) },
+      'response_format',
+      null,
+      /^Invalid schema for response_format 'answer': In context=\('properties', 'a'\), 'required' is required .* 'b'\.$/,
+    ],
+    [
       'a mark for the cache of an unknown mode',
       {
         messages: [
@@ -269,7 +290,11 @@ describe('what chat accepts beside that', () => {
     ['an image as it is', { messages: pictured('original') }],
     [
       'a strict answer',
-      { response_format: jsonSchema({ type: 'object', properties: {}, additionalProperties: false }) },
+      { response_format: jsonSchema(closed({ a: { type: 'array', items: closed({ default: { type: 'string' } }) } })) },
+    ],
+    [
+      'an answer with optional properties that need not be strict',
+      { response_format: { type: 'json_schema', json_schema: { name: 'answer', schema: optionalWithin } } },
     ],
     [
       'an allowed tool',

@@ -15,6 +15,14 @@ const thought = { type: 'reasoning', summary: [], encrypted_content: 'gAAAAABnon
 const saying = (...content: object[]): object => ({ input: [{ role: 'user', content }] })
 const format = (value: object): object => ({ text: { format: value } })
 const open = { type: 'object', properties: {} }
+const optionalWithin = {
+  type: 'object',
+  properties: {
+    a: { type: 'array', items: { type: 'object', properties: { b: { type: 'string' } }, additionalProperties: false } },
+  },
+  required: ['a'],
+  additionalProperties: false,
+}
 
 type Case = readonly [string, object, number, string | null, string | null, RegExp]
 const bad = (name: string, change: object, param: string | null, code: string | null, message: RegExp): Case => [
@@ -206,6 +214,13 @@ const tools: readonly Case[] = [
     /'additionalProperties' is required/,
   ),
   bad(
+    'a strict tool with an optional property within',
+    { tools: [{ ...tool, strict: true, parameters: optionalWithin }] },
+    'tools[0].parameters',
+    'invalid_function_parameters',
+    /In context=\('properties', 'a', 'items'\), 'required' is required .* Missing 'b'\.$/,
+  ),
+  bad(
     'a grammar of an unknown kind',
     { tools: [{ type: 'custom', name: 'f', format: { type: 'grammar', definition: 'a', syntax: 'ebnf' } }] },
     'tools[0].format.syntax',
@@ -233,6 +248,13 @@ const tools: readonly Case[] = [
     'text.format.schema',
     'invalid_json_schema',
     /^Invalid schema for response_format 'a'/,
+  ),
+  bad(
+    'a strict answer with an optional property within',
+    format({ type: 'json_schema', name: 'a', strict: true, schema: optionalWithin }),
+    'text.format.schema',
+    'invalid_json_schema',
+    /^Invalid schema for response_format 'a': In context=\('properties', 'a', 'items'\), 'required' is .* Missing 'b'\.$/,
   ),
   bad(
     'a schema as chat writes it',

@@ -1,3 +1,4 @@
+import { GatewayError } from '../../../core/errors.js'
 import { JsonBody } from '../../../core/json-body.js'
 import { jsonTextOf } from '../../../core/json-text.js'
 import { isRecord } from '../../../core/validation-rules.js'
@@ -14,12 +15,50 @@ export function countedByResponses(translation: Translation<ChatFields>): Questi
     model,
     input: messages.flatMap(itemsOf),
     ...(isAbsent(tools) ? {} : { tools: tools.map(flatTool) }),
+    ...settingsOf({ ...translation.request.fields }),
   }
   return {
     request: JsonBody.written(jsonTextOf(fields), fields),
     response: (answer) => JSON.stringify({ input_tokens: inputTokensIn(answer) }),
-    error: (error) => translation.error(error),
+    error: (error) => translation.error(inNamesOfChat(error)),
   }
+}
+
+/** What concerns the answer, and is put into words before the model reads it. */
+function settingsOf(fields: Members): Members {
+  const {
+    response_format: format,
+    reasoning_effort: effort,
+    tool_choice: choice,
+    parallel_tool_calls: parallelCalls,
+  } = fields
+  return {
+    ...(isAbsent(format) ? {} : { text: { format: flatFormat(recordOr(format)) } }),
+    ...(isAbsent(effort) ? {} : { reasoning: { effort } }),
+    ...(isAbsent(choice) ? {} : { tool_choice: isRecord(choice) ? flatChoice(choice) : choice }),
+    ...(isAbsent(parallelCalls) ? {} : { parallel_tool_calls: parallelCalls }),
+  }
+}
+
+const flatChoice = ({ type, function: named }: Members): Members => ({ type, ...recordOr(named) })
+
+const flatFormat = ({ type, json_schema: described }: Members): Members => ({ type, ...recordOr(described) })
+
+/** Fields of responses that have another name in chat. */
+const CHAT_NAMES = [
+  ['text.format', 'response_format.json_schema'],
+  ['reasoning.effort', 'reasoning_effort'],
+] as const
+
+function inNamesOfChat(error: GatewayError): GatewayError {
+  const param = error.details.param ?? ''
+  const renamed = CHAT_NAMES.find(([name]) => param === name || param.startsWith(`${name}.`))
+  if (renamed === undefined) return error
+  const [name, chatName] = renamed
+  return new GatewayError(error.kind, error.message, {
+    ...error.details,
+    param: `${chatName}${param.slice(name.length)}`,
+  })
 }
 
 /** A chat message as items of a response's input; calls and results are items of their own. */

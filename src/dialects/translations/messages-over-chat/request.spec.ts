@@ -99,6 +99,16 @@ describe('A field of a messages request', () => {
         },
       },
     ],
+    [
+      'output_format',
+      { output_format: { type: 'json_schema', schema: { type: 'object', additionalProperties: false } } },
+      {
+        response_format: {
+          type: 'json_schema',
+          json_schema: { name: 'answer', schema: { type: 'object', additionalProperties: false }, strict: true },
+        },
+      },
+    ],
     ['tool_choice auto', { tools, tool_choice: { type: 'auto' } }, { tool_choice: 'auto' }],
     ['tool_choice any', { tools, tool_choice: { type: 'any' } }, { tool_choice: 'required' }],
     ['tool_choice none', { tools, tool_choice: { type: 'none' } }, { tool_choice: 'none' }],
@@ -148,6 +158,8 @@ describe('A field of a messages request', () => {
     ],
     ['empty lists', { system: [], tools: [], stop_sequences: [] }],
     ['not streaming', { stream: false }],
+    ['what is in beta, and empty', { mcp_servers: [], fallbacks: [], context_management: { edits: [] } }],
+    ['that the caller pays', { billing_policy: { type: 'billing_policy', bill_to: 'self' } }],
     ['a mark for a cache that needs none', { cache_control: EPHEMERAL, tools: [tool({ cache_control: EPHEMERAL })] }],
     ['a choice without tools', { tool_choice: { type: 'auto', disable_parallel_tool_use: true } }],
   ]
@@ -199,6 +211,13 @@ describe('A field of a messages request', () => {
   const drops: readonly [string, Members][] = [
     ['diagnostics', { diagnostics: { previous_message_id: null } }],
     ['speed', { speed: 'standard' }],
+    ['betas', { betas: ['mcp-client-2025-11-20'] }],
+    ['fallbacks', { fallbacks: 'default' }],
+    ['fallback_credit_token', { fallback_credit_token: { token: 'fct_1', mode: 'best_effort' } }],
+    [
+      'context_management.edits[0]',
+      { context_management: { edits: [{ type: 'clear_thinking_20251015', keep: 'all' }] } },
+    ],
     ['something_new', { something_new: 1 }],
     ['thinking.display', { thinking: { type: 'adaptive', display: 'summarized' } }],
     ['cache_control.ttl', { cache_control: { type: 'ephemeral', ttl: '1h' } }],
@@ -231,6 +250,15 @@ describe('A field of a messages request', () => {
   it.each(drops)('%s is shown to the caller as dropped, and refused to a strict one', (path, fields) => {
     expect(translate(fields).dropped).toBe(path)
     expect(refusal(fields, {}, true).details).toEqual({ param: path, code: 'unsupported_value' })
+  })
+
+  it('that asks for a summary instead of an answer is nothing where tokens are counted', () => {
+    const { run, sent, dropped } = translate({ max_tokens: undefined, compaction: { type: 'summarize' } }, {}, true)
+    expect([Object.keys(sent), run.verdicts.approximated, dropped]).toEqual([
+      ['model', 'messages'],
+      undefined,
+      undefined,
+    ])
   })
 
   it.each([
@@ -278,24 +306,56 @@ describe('A field of a messages request', () => {
     ...more,
   })
   const open = closed({}, { additionalProperties: true })
-  const strictness: readonly [string, Members, boolean | undefined][] = [
+  const strictness: readonly [string, Members, boolean][] = [
     ['closed', closed({ a: { type: 'string' }, b: closed({}), c: { type: 'array', items: closed({}) } }), true],
-    ['open', open, undefined],
-    ['with an optional property', closed({ a: {} }, { required: [] }), undefined],
-    ['with an open property', closed({ a: open }), undefined],
-    ['with open items', closed({ a: { type: 'array', items: open } }), undefined],
-    ['with an open choice', closed({ a: { anyOf: [closed({}), open] } }), undefined],
-    ['with an open definition', closed({}, { $defs: { a: open } }), undefined],
+    ['closed, with properties named like keywords', closed({ oneOf: closed({ not: { default: 1 } }) }), true],
+    ['open', open, false],
+    ['with an optional property', closed({ a: {} }, { required: [] }), false],
+    ['with an open property', closed({ a: open }), false],
+    ['with an open property that may be null', closed({ a: { ...open, type: ['object', 'null'] } }), false],
+    ['with an optional property within', closed({ a: closed({ b: {} }, { required: [] }) }), false],
+    ['with open items', closed({ a: { type: 'array', items: open } }), false],
+    ['with an open choice', closed({ a: { anyOf: [closed({}), open] } }), false],
+    ['with an open definition', closed({}, { $defs: { a: open } }), false],
+    ['with a keyword that chat lacks', closed({ a: { oneOf: [closed({})] } }), false],
+    ['with a choice at its root', closed({}, { anyOf: [closed({})] }), false],
   ]
 
   it.each(strictness)(
     'that makes a tool strict does so where chat upstreams take its schema: %s',
     (_name, schema, expected) => {
       const { sent, approximated } = translate({ tools: [tool({ strict: true, input_schema: schema })] })
-      expect((sent['tools'] as [{ function: Members }])[0].function['strict']).toBe(expected)
-      expect(approximated).toBe(expected === undefined ? 'tools[0].strict' : undefined)
+      expect((sent['tools'] as [{ function: Members }])[0].function['strict']).toBe(expected || undefined)
+      expect(approximated).toBe(expected ? undefined : 'tools[0].strict')
     },
   )
+
+  const ofAnswers: typeof strictness = [
+    ['of a list', { type: 'array', items: closed({}) }, false],
+    ['of no type', { additionalProperties: false }, false],
+  ]
+
+  it.each([...strictness, ...ofAnswers])(
+    'that gives the answer a schema has it kept strictly where chat upstreams take it so: %s',
+    (_name, schema, expected) => {
+      const fields = { output_config: { format: { type: 'json_schema', schema } } }
+      const { sent, approximated } = translate(fields)
+      expect(sent['response_format']).toMatchObject({ json_schema: { schema, strict: expected } })
+      expect(approximated).toBe(expected ? undefined : 'output_config.format')
+    },
+  )
+
+  it('that makes a tool strict does so where the type of its schema is left out', () => {
+    const { sent } = translate({ tools: [tool({ strict: true, input_schema: { additionalProperties: false } })] })
+    expect(sent['tools']).toMatchObject([{ function: { parameters: { type: 'object' }, strict: true } }])
+  })
+
+  it('that gives the answer a schema with optional properties tells a strict caller how to have it kept', () => {
+    const format = { type: 'json_schema', schema: closed({ a: {} }, { required: [] }) }
+    const { details, message } = refusal({ output_config: { format } }, {}, true)
+    expect(details).toEqual({ param: 'output_config.format', code: 'unsupported_value' })
+    expect(message).toContain('Require all properties of its objects and allow no others, or ')
+  })
 
   it('that switches thinking off is nothing to a model that does not think unasked', () => {
     expect(translate({ thinking: { type: 'disabled' } }, { thinking: 'budget' }, true).sent).not.toHaveProperty(
@@ -309,6 +369,26 @@ describe('A field of a messages request', () => {
     ['top_k', { top_k: 5 }],
     ['thinking.type', { thinking: { type: 'between_tools' } }],
     ['output_config.format.type', { output_config: { format: { type: 'grammar' } } }],
+    ['output_config.task_budget', { output_config: { task_budget: { type: 'tokens', total: 9 } } }],
+    ['output_format.type', { output_format: { type: 'grammar' } }],
+    [
+      'output_format',
+      { output_format: { type: 'json_schema' }, output_config: { format: { type: 'json_schema', schema: {} } } },
+    ],
+    ['mcp_servers', { mcp_servers: [{ type: 'url', name: 'docs', url: 'https://mcp.test' }] }],
+    ['fallbacks', { fallbacks: [{ model: 'claude-haiku-4-5' }] }],
+    ['fallback_credit_token', { fallback_credit_token: 'fct_1' }],
+    ['fallback_credit_token', { fallback_credit_token: { token: 'fct_1' } }],
+    ['compaction', { compaction: { type: 'summarize' } }],
+    [
+      'context_management.edits[1].type',
+      { context_management: { edits: [{ type: 'clear_thinking_20251015' }, { type: 'clear_tool_uses_20250919' }] } },
+    ],
+    ['context_management.edits[0].type', { context_management: { edits: [{ type: 'compact_20260112' }] } }],
+    ['context_management.edits[0].type', { context_management: { edits: [{ type: 'something_new' }] } }],
+    ['thread', { thread: { type: 'create' } }],
+    ['billing_policy', { billing_policy: { type: 'billing_policy', bill_to: 'user_profile' } }],
+    ['billing_policy', { billing_policy: 'self' }],
     ['speed', { speed: 'fast' }],
     ['service_tier', { service_tier: 'priority' }],
     ['container', { container: 'c1' }],
@@ -436,6 +516,10 @@ describe('A field of a messages request', () => {
     ['output_config.effort', { output_config: { effort: 1 } }],
     ['output_config.format', { output_config: { format: 1 } }],
     ['output_config.format.schema', { output_config: { format: { type: 'json_schema' } } }],
+    ['output_format.schema', { output_format: { type: 'json_schema' } }],
+    ['context_management', { context_management: 'auto' }],
+    ['context_management.edits', { context_management: { edits: {} } }],
+    ['context_management.edits[0].type', { context_management: { edits: [{}] } }],
     ['metadata', { metadata: 'me' }],
     ['metadata.user_id', { metadata: { user_id: 1 } }],
     ['cache_control', { cache_control: true }],
@@ -482,7 +566,7 @@ describe('Numbers and keys of a request', () => {
         `"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"look","input":${input}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c"}]}]}`,
     )
     expect(sent).toContain(`"parameters":${schema}`)
-    expect(sent).toContain(`"schema":${schema},"strict":true`)
+    expect(sent).toContain(`"schema":${schema},"strict":false`)
     expect(sent).toContain(`"arguments":${JSON.stringify(input)}`)
   })
 

@@ -5,6 +5,8 @@ import { applyFieldTable, dropped, elsewhere, type FieldTable, passed, refused }
 import { isAbsent, listAt, type Members, objectAt, textAt, wrongShape } from '../members.js'
 import { effortsOf, effortTaken, isKeptFromThinking } from '../efforts.js'
 import { effortFor } from '../to-messages/thinking.js'
+import { translateFormat } from './answer-format.js'
+import { BETA_FIELDS } from './beta-fields.js'
 import { conversationOf } from './conversation.js'
 import { type MemberTable, type ChatRequestDraft } from './request-draft.js'
 import { translateToolChoice, translateTools } from './tools.js'
@@ -34,6 +36,7 @@ const FIELDS: FieldTable<ChatRequestDraft> = {
   user_profile_id: refused(LEAVE_OUT),
   workspace_id: refused(LEAVE_OUT),
   diagnostics: dropped,
+  ...BETA_FIELDS,
 }
 
 /** The names of the fields that have a verdict of their own. */
@@ -138,15 +141,20 @@ function effortIn({ source }: ChatRequestDraft): unknown {
   return isRecord(config) ? (config['effort'] ?? undefined) : undefined
 }
 
-export const OUTPUT_MEMBERS: MemberTable = { effort: 'read', format: 'read' }
-export const FORMAT_MEMBERS: MemberTable = { type: 'read', schema: 'read' }
+/** The members of `output_config`. */
+export const OUTPUT_MEMBERS: MemberTable = {
+  effort: 'read',
+  format: 'read',
+  // By it the model plans what it does in all, of which chat models know nothing.
+  task_budget: { refused: 'Leave it out, and limit each answer by max_tokens.' },
+}
 
 function outputConfig(value: unknown, draft: ChatRequestDraft): void {
   const path = 'output_config'
   const config = objectAt(value, path)
   draft.checkMembers(config, path, OUTPUT_MEMBERS)
   if (!isAbsent(config['effort'])) effort(textAt(config['effort'], `${path}.effort`), draft)
-  if (!isAbsent(config['format'])) format(objectAt(config['format'], `${path}.format`), draft)
+  translateFormat(config['format'], ['output_config', 'format'], draft)
 }
 
 function effort(value: string, draft: ChatRequestDraft): void {
@@ -155,17 +163,6 @@ function effort(value: string, draft: ChatRequestDraft): void {
   // In chat it is that of thinking and of nothing else.
   if (facts.thinking === 'none' || isThinkingOff) verdicts.drop('output_config.effort')
   else setEffort(value, 'output_config.effort', draft)
-}
-
-function format(members: Members, draft: ChatRequestDraft): void {
-  const path = 'output_config.format'
-  if (members['type'] !== 'json_schema') draft.verdicts.refuse(`${path}.type`, 'Send a json_schema.')
-  draft.checkMembers(members, path, FORMAT_MEMBERS)
-  objectAt(members['schema'], `${path}.schema`)
-  const text = draft.texts.at('output_config', 'format', 'schema')?.text
-  const schema = text === undefined ? {} : { schema: draft.from(`${path}.schema`, text) }
-  const described = { name: 'answer', ...schema, strict: true }
-  draft.set('response_format', { type: 'json_schema', json_schema: described }, path)
 }
 
 export const METADATA_MEMBERS: MemberTable = { user_id: 'read' }

@@ -1,29 +1,25 @@
 import { describe, expect, it } from '@jest/globals'
-import { ANTHROPIC_TYPES, OPENAI_TYPES } from '../../../../test/support/sdk-types.js'
+import { ANTHROPIC_BETA_TYPES, ANTHROPIC_TYPES, OPENAI_TYPES } from '../../../../test/support/sdk-types.js'
 import { TranslationRun } from '../../../../test/support/translation.js'
 import {
   expectVerdicts,
   memberProbes,
   type Outcome,
   type Place,
+  type Probe,
   type Row,
   verdictOf,
 } from '../../../../test/support/verdict-table.js'
 import { messagesUsage } from '../usage.js'
 import { emptyMessage, estimated, textBlock, thinkingBlock, toolUseBlock } from './answer.js'
+import { FORMAT_MEMBERS } from './answer-format.js'
+import { CONTEXT_EDITS } from './beta-fields.js'
 import { ASSISTANT_MEMBERS, MESSAGE_MEMBERS } from './conversation.js'
 import { DELTA_USAGE } from './events.js'
 import { messagesOverChat } from './messages-over-chat.js'
 import { DOCUMENT_SOURCES, IMAGE_SOURCES, PART_MEMBERS, REFUSED_BLOCKS } from './parts.js'
 import { ToolNames } from './request-draft.js'
-import {
-  FORMAT_MEMBERS,
-  MESSAGES_FIELD_NAMES,
-  METADATA_MEMBERS,
-  OUTPUT_MEMBERS,
-  SERVICE_TIERS,
-  THINKING_FORMS,
-} from './request.js'
+import { MESSAGES_FIELD_NAMES, METADATA_MEMBERS, OUTPUT_MEMBERS, SERVICE_TIERS, THINKING_FORMS } from './request.js'
 import { TOOL_RESULT_MEMBERS } from './tool-results.js'
 import { TOOL_CHOICES, TOOL_MEMBERS } from './tools.js'
 
@@ -49,10 +45,35 @@ const translate = (request: object): Outcome =>
   )
 
 describe('Every member of the types of the SDK has a verdict', () => {
-  it('at the top level', () => {
-    expect([...MESSAGES_FIELD_NAMES].toSorted()).toEqual(
-      ANTHROPIC_TYPES.membersOf('MessageCreateParamsBase').toSorted(),
+  it('at the top level, that of the beta client too', () => {
+    const names = [ANTHROPIC_TYPES, ...ANTHROPIC_BETA_TYPES].flatMap((types) =>
+      types.membersOf('MessageCreateParamsBase'),
     )
+    expect([...MESSAGES_FIELD_NAMES].toSorted()).toEqual([...new Set(names)].toSorted())
+  })
+
+  it('at the top level of the beta client alone', () => {
+    const known = new Set(ANTHROPIC_TYPES.membersOf('MessageCreateParamsBase'))
+    const names = ANTHROPIC_BETA_TYPES.flatMap((types) => types.membersOf('MessageCreateParamsBase'))
+    const format = { type: 'json_schema', schema: { type: 'object', additionalProperties: false } }
+    const rows: Readonly<Record<string, Row>> = {
+      betas: [['mcp-client-2025-11-20'], 'dropped'],
+      billing_policy: [{ type: 'billing_policy', bill_to: 'user_profile' }, 'refused'],
+      compaction: [{ type: 'summarize' }, 'refused'],
+      context_management: [{ edits: [{ type: 'compact_20260112' }] }, 'refused'],
+      fallback_credit_token: ['fct_1', 'refused'],
+      fallbacks: [[{ model: 'claude-haiku-4-5' }], 'refused'],
+      mcp_servers: [[{ type: 'url', name: 'docs', url: 'https://mcp.test' }], 'refused'],
+      output_format: [format, 'translated'],
+      thread: [{ type: 'create' }, 'refused'],
+    }
+    const without = { messages: [HELLO] }
+    const probes: Record<string, Probe> = {}
+    for (const [name, [value, verdict]] of Object.entries(rows)) {
+      probes[name] = { without, with: { ...without, [name]: value }, path: name, verdict }
+    }
+    const unknown = [...new Set(names)].filter((name) => !known.has(name))
+    expectVerdicts(unknown, probes, translate)
   })
 
   it.each([
@@ -73,11 +94,16 @@ describe('Every member of the types of the SDK has a verdict', () => {
     ['ThinkingConfigEnabled', THINKING_FORMS.enabled],
     ['ThinkingConfigAdaptive', THINKING_FORMS.adaptive],
     ['ThinkingConfigDisabled', THINKING_FORMS.disabled],
-    ['OutputConfig', OUTPUT_MEMBERS],
     ['JSONOutputFormat', FORMAT_MEMBERS],
     ['Metadata', METADATA_MEMBERS],
   ])('in %s', (name, table) => {
     expect(Object.keys(table).toSorted()).toEqual(ANTHROPIC_TYPES.membersOf(name).toSorted())
+  })
+
+  it.each(ANTHROPIC_BETA_TYPES)('in the configuration of the output, and of the context: %#', (types) => {
+    expect(Object.keys(OUTPUT_MEMBERS).toSorted()).toEqual(types.membersOf('BetaOutputConfig').toSorted())
+    const edits = types.alternativesIn('BetaContextManagementConfig', 'edits')
+    expect(Object.keys(CONTEXT_EDITS).toSorted()).toEqual(edits.toSorted())
   })
 
   it.each<readonly [string, Place, object, Readonly<Record<string, Row>>]>([
