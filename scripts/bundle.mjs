@@ -81,6 +81,8 @@ export const bundleCommands = (folder) =>
     chunkNames: 'chunk-[hash]',
     bundle: true,
     splitting: true,
+    minifyWhitespace: true,
+    minifySyntax: true,
     platform: 'node',
     format: 'esm',
     target: 'node20.19',
