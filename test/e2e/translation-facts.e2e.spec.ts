@@ -161,6 +161,7 @@ describe('Every messages model of the catalogue', () => {
     { reasoning: { effort } },
     ...besides([fn], 'max_output_tokens').map((beside) => ({ ...beside, reasoning: { effort, summary: 'auto' } })),
   ])
+
   it.each(MESSAGES_IDS)(
     'takes every effort of clients of the other dialects, whatever stands beside it: %s',
     async (model) => {
