@@ -163,6 +163,21 @@ describe('the thinking of a chat request', () => {
     }
   })
 
+  it('is switched off where that of any step since the user spoke is lost, and not for steps before', () => {
+    const step = (id: string, thinking_blocks?: object[]): object[] => [
+      { role: 'assistant', tool_calls: [called(id)], thinking_blocks },
+      result(id),
+    ]
+    const steps = [...step('a'), ...step('b', [THOUGHT])]
+    const thinkingOf = (...messages: object[]): unknown =>
+      sentOf({ messages: [...HELLO, ...messages], reasoning_effort: 'low' })['thinking']
+    expect(thinkingOf(...steps)).toBeUndefined()
+    expect(thinkingOf(...step('a', [THOUGHT]), ...step('b', [THOUGHT]))).toBeDefined()
+    expect(
+      thinkingOf(...step('a'), { role: 'assistant', content: 'x' }, ...HELLO, ...step('b', [THOUGHT])),
+    ).toBeDefined()
+  })
+
   it('is none of the caller’s invention', () => {
     const invented = [{ type: 'thinking', thinking: 'x' }, { ...THOUGHT, signature: '' }, 'x']
     const { sent, dropped } = translation({ messages: [...HELLO, { ...call, thinking_blocks: invented }, result('a')] })

@@ -50,8 +50,8 @@ export interface ThinkingRequest {
   readonly facts: ModelFacts
   readonly maximumTokens: number
   /**
-   * Upstreams do not let a model think that must call a tool, or go on with an assistant's message; nor one whose last turn called tools,
-   * if what it thought before them is lost.
+   * Upstreams do not let a model think that must call a tool, or go on with an assistant's message; nor one that called tools since the
+   * user spoke, if what it thought before them is lost.
    */
   readonly isAllowed: boolean
 }

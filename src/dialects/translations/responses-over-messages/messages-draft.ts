@@ -18,7 +18,7 @@ const EFFORT = 'reasoning.effort'
 /** What the rest of the request says of thinking. */
 export interface ThinkingRequest {
   readonly maximumTokens: number
-  /** Upstreams do not let a model think that must call a tool; nor one whose last turn called tools, if its thoughts are lost. */
+  /** Upstreams do not let a model think that must call a tool; nor one that called tools since the user spoke, if its thoughts are lost. */
   readonly isAllowed: boolean
 }
 

@@ -54,7 +54,7 @@ export class MessagesConversation {
     this.complete()
   }
 
-  /** Whether the last turn of the model called tools, and what it thought before is not known any more. */
+  /** Whether the model called tools since the user spoke, and what it thought before is not known any more. */
   get isThoughtLost(): boolean {
     return isThoughtLost(this.messages)
   }

@@ -508,6 +508,21 @@ describe('Its thinking', () => {
     const lost = translate(request, { ...ADAPTIVE, thoughts })
     expect([lost.sent['thinking'], lost.verdicts.approximated]).toEqual([undefined, 'reasoning'])
   })
+
+  it('is switched off where that of any step since the user spoke is lost, and not for steps before', () => {
+    const recall = (id: string): string | undefined => (id === 'call_1' ? undefined : JSON.stringify(BLOCKS))
+    const thoughts = { remember: (): void => undefined, recall }
+    const later = [
+      { ...CALL, call_id: 'call_2' },
+      { ...OUTPUT, call_id: 'call_2' },
+    ]
+    const thinkingOf = (...between: object[]): unknown => {
+      const input = [user('a'), CALL, OUTPUT, ...between, ...later]
+      return translate({ input, reasoning: { effort: 'low' } }, { ...ADAPTIVE, thoughts }).sent['thinking']
+    }
+    expect(thinkingOf()).toBeUndefined()
+    expect(thinkingOf({ role: 'assistant', content: 'b' }, user('c'))).toEqual({ type: 'adaptive' })
+  })
 })
 
 describe('Its tools', () => {
