@@ -1,6 +1,7 @@
 import { GatewayError, quoted } from '../../../core/errors.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import { isAbsent, listAt, type Members, objectAt, optionalTextAt, textAt, wrongShape } from '../members.js'
+import { isClosedSchema } from '../strict-schema.js'
 import { objectSchema } from '../tool-forms.js'
 import { dropBreakpoint } from './parts.js'
 import { type MemberTable, type ChatRequestDraft } from './request-draft.js'
@@ -64,29 +65,9 @@ function refuseTool(tool: Members, path: string, draft: ChatRequestDraft): void 
 function strictOf({ strict }: Members, path: string, schema: Members, draft: ChatRequestDraft): boolean | undefined {
   if (isAbsent(strict)) return undefined
   if (typeof strict !== 'boolean') throw wrongShape(`${path}.strict`, 'a boolean', strict)
-  if (!strict || isClosed(schema)) return strict
+  if (!strict || isClosedSchema(schema)) return strict
   draft.verdicts.approximate(`${path}.strict`)
   return undefined
-}
-
-const SCHEMA_MAPS = ['properties', '$defs', 'definitions'] as const
-const SCHEMA_LISTS = ['anyOf', 'allOf', 'oneOf'] as const
-
-/** Whether chat upstreams take the schema as strict, for which all properties must be required; messages allow optional ones. */
-function isClosed(schema: unknown): boolean {
-  if (!isRecord(schema)) return true
-  const { properties, required, additionalProperties, type, items } = schema
-  if (type === 'object' || properties !== undefined) {
-    const names = isRecord(properties) ? Object.keys(properties) : []
-    const listed = new Set<unknown>(Array.isArray(required) ? required : [])
-    if (additionalProperties !== false || !names.every((name) => listed.has(name))) return false
-  }
-  const nested = [
-    items,
-    ...SCHEMA_MAPS.flatMap((name) => (isRecord(schema[name]) ? Object.values(schema[name]) : [])),
-    ...SCHEMA_LISTS.flatMap((name) => (Array.isArray(schema[name]) ? (schema[name] as unknown[]) : [])),
-  ]
-  return nested.every(isClosed)
 }
 
 /** The members of each kind of `tool_choice`. */

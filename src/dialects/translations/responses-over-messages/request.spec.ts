@@ -21,7 +21,7 @@ const text = (words: string): object => ({ type: 'text', text: words })
 const said = (role: string, ...blocks: object[]): object => ({ role, content: blocks })
 const user = (content: unknown): object => ({ role: 'user', content })
 
-const WEATHER = { type: 'function', name: 'weather', parameters: { type: 'object', properties: {} } }
+const WEATHER = { type: 'function', name: 'weather', parameters: { type: 'object', properties: {} }, strict: false }
 const PATCH = { type: 'custom', name: 'patch' }
 const CALL = { type: 'function_call', id: 'fc_1', call_id: 'call_1', name: 'weather', arguments: '{}' }
 const OUTPUT = { type: 'function_call_output', call_id: 'call_1', output: 'warm' }
@@ -525,6 +525,12 @@ describe('Its tools', () => {
         '{"name":"j","input_schema":{"type":"object","properties":{"input":{"type":"string"}},"required":["input"]}}',
     )
     expect(sentText).toContain('"schema":{"b":1.0,"a":0}')
+  })
+
+  it('that take nothing are sent with a closed schema where they are strict', () => {
+    const { sent } = translate({ tools: [{ type: 'function', name: 'f', strict: true }] })
+    const input_schema = { type: 'object', properties: {}, additionalProperties: false }
+    expect(sent['tools']).toEqual([{ name: 'f', input_schema, strict: true }])
   })
 
   const serial = { disable_parallel_tool_use: true }

@@ -324,6 +324,24 @@ describe.each(['chat', 'messages'] as const)('Over %s', (upstream) => {
     expectVerdicts(names, alternativeProbes(rows, place), translate)
   })
 
+  /** By the parameters of a function that says nothing of `strict`: what becomes of the default, which is true. */
+  const byDefault: readonly (readonly [string, object | undefined, Verdict])[] = [
+    ['closed', SCHEMA, upstream === 'chat' ? 'translated' : 'approximated'],
+    ['open', { type: 'object', properties: { a: { type: 'string' } } }, 'approximated'],
+    ['with what strict upstreams refuse', { ...SCHEMA, minProperties: 0 }, 'approximated'],
+    ['none', undefined, 'meaningless'],
+  ]
+
+  it.each(byDefault)('the default of strict has a verdict; parameters: %s', (_what, parameters, verdict) => {
+    for (const strict of [undefined, null]) {
+      const tools = [{ type: 'function', name: 'f', parameters, strict }]
+      const run = TRANSLATORS[upstream]({ input: 'Hi', max_output_tokens: 20, tools })
+      const { approximated, dropped } = run.verdicts
+      expect([approximated, dropped]).toEqual([verdict === 'approximated' ? 'tools[0].strict' : undefined, undefined])
+      expect(run.sentText.includes('"strict":true')).toBe(verdict === 'translated')
+    }
+  })
+
   it('every type of tool of the vendor’s client is translated or refused', () => {
     const types = new Set(OPENAI_TYPES.alternativesOf('Tool'))
     expect(types.size).toBeGreaterThan(15)
