@@ -4,7 +4,7 @@ import type { TranslationTarget } from '../../translator.js'
 import type { Verdicts } from '../../verdicts.js'
 import { dropUnknown, invalidShape, isAbsent, type Members, objectAt, textAt } from '../members.js'
 import { type Call, CallReader } from './calls.js'
-import { type Block, CacheMarks, type PlacedBlock, placeholderAt, textBlock } from '../to-messages/blocks.js'
+import { type Block, CacheMarks, contentOf, type PlacedBlock, placeholderAt, textBlock } from '../to-messages/blocks.js'
 import { blocksOf, type PartContext } from './parts.js'
 import { thoughtfulTurn } from './thoughts.js'
 
@@ -147,10 +147,8 @@ export class Conversation {
   private resultOf({ block: { id } }: Call, message: Members, path: string): Block {
     const result: Block = { type: 'tool_result', tool_use_id: id }
     dropUnknown(message, message['role'] === 'tool' ? TOOL_MEMBERS : FUNCTION_MEMBERS, path, this.verdicts)
-    const { content } = message
-    const blocks = blocksOf(content, `${path}.content`, 'tool', this.context, result)
-    if (blocks.length === 0) return result
-    result['content'] = typeof content === 'string' ? content : blocks.map(({ block }) => block)
+    const blocks = blocksOf(message['content'], `${path}.content`, 'tool', this.context, result)
+    if (blocks.length > 0) result['content'] = contentOf(blocks.map(({ block }) => block))
     return result
   }
 
