@@ -2,7 +2,7 @@ import { quoted } from '../../../core/errors.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import type { TranslationTarget } from '../../translator.js'
 import type { Verdicts } from '../../verdicts.js'
-import { dropUnknown, invalidShape, isAbsent, type Members, objectAt, textAt } from '../members.js'
+import { dropUnknown, invalidShape, isAbsent, isEmpty, type Members, objectAt, textAt } from '../members.js'
 import { type Call, CallReader } from './calls.js'
 import { type Block, CacheMarks, contentOf, type PlacedBlock, placeholderAt, textBlock } from '../to-messages/blocks.js'
 import { blocksOf, type PartContext } from './parts.js'
@@ -112,9 +112,10 @@ export class Conversation {
     ]
     const calls = this.calls.callsOf(message, path, index)
     const turn = [...texts, ...calls.map(({ block, path: callPath }) => ({ block, path: callPath }))]
-    const thinking = message['thinking_blocks']
+    // Where sources stood in an answer means nothing to a model.
+    if (!isEmpty(message['annotations'])) this.verdicts.drop(`${path}.annotations`)
     const ids = calls.map(({ id }) => id)
-    const blocks = thoughtfulTurn(turn, thinking, `${path}.thinking_blocks`, ids, this.target.thoughts, this.verdicts)
+    const blocks = thoughtfulTurn(turn, message, path, ids, this.target.thoughts, this.verdicts)
     // Thoughts alone are no turn.
     if (turn.length > 0) this.add('assistant', path, blocks)
     if (calls.length > 0) this.readResults(calls)

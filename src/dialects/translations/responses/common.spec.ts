@@ -159,6 +159,7 @@ describe.each([CHAT, MESSAGES])('A request for a response at a $upstream upstrea
     [{ input: [OUTPUT, CALL] }, 'input[0].call_id', {}],
     [{ input: [CALL, OUTPUT, OUTPUT] }, 'input[2].call_id', {}],
     [{ input: [{ ...CALL, caller: { type: 'program', caller_id: 'a' } }, OUTPUT] }, 'input[0].caller', {}],
+    [{ input: [{ ...CALL, caller: 'program' }, OUTPUT] }, 'input[0].caller', {}],
     [{ input: [{ ...CALL, namespace: 'a' }, OUTPUT] }, 'input[0].namespace', {}],
   ])('is refused for %j, naming %s and a way out', (fields, path, facts) => {
     const { kind, message, details } = thrownBy(() => translate(fields, { facts: { ...facts } }))

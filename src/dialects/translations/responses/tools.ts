@@ -16,6 +16,11 @@ import type { NamedTool, Tool, ToolChoice } from '../tools.js'
 const FUNCTION = new Set(['type', 'name', 'description', 'parameters', 'strict', 'allowed_callers', 'defer_loading'])
 const CUSTOM = new Set(['type', 'name', 'description', 'format', 'allowed_callers', 'defer_loading'])
 
+const TEXT_FORMAT = new Set(['type'])
+const GRAMMAR_FORMAT = new Set(['type', 'syntax', 'definition'])
+const NAMED_CHOICE = new Set(['type', 'name'])
+const ALLOWED_CHOICE = new Set(['type', 'mode', 'tools'])
+
 const ONLY_CALLABLE = 'Send functions and custom tools, which the caller runs.'
 
 /** Whether a function with these parameters is sent as strict where the caller does not say. */
@@ -97,9 +102,10 @@ function checkCallers(tool: Members, path: string, verdicts: Verdicts): void {
 function grammarOf(format: unknown, path: string, verdicts: Verdicts): Members | undefined {
   if (isAbsent(format)) return undefined
   const grammar = objectAt(format, `${path}.format`)
-  if (grammar['type'] === 'text') return undefined
-  if (grammar['type'] === 'grammar') return grammar
-  return verdicts.refuse(`${path}.format.type`, 'Send text or grammar.')
+  const { type } = grammar
+  if (type !== 'text' && type !== 'grammar') return verdicts.refuse(`${path}.format.type`, 'Send text or grammar.')
+  dropUnknown(grammar, type === 'text' ? TEXT_FORMAT : GRAMMAR_FORMAT, `${path}.format`, verdicts)
+  return type === 'text' ? undefined : grammar
 }
 
 /** Reads `tool_choice`. Throws `invalid_request`, also for tools that upstreams run. */
@@ -107,8 +113,15 @@ export function readToolChoice(choice: unknown, verdicts: Verdicts): ToolChoice 
   const path = 'tool_choice'
   if (choice === 'none' || choice === 'auto' || choice === 'required') return { kind: choice, path }
   const object = isRecord(choice) ? choice : verdicts.refuse(path, 'Send none, auto, required or an object.')
-  if (object['type'] !== 'allowed_tools') return { kind: 'named', path, tool: namedTool(object, path, verdicts) }
-  const { mode, tools } = object
+  if (object['type'] === 'allowed_tools') return allowedTools(object, path, verdicts)
+  const tool = namedTool(object, path, verdicts)
+  dropUnknown(object, NAMED_CHOICE, path, verdicts)
+  return { kind: 'named', path, tool }
+}
+
+function allowedTools(choice: Members, path: string, verdicts: Verdicts): ToolChoice {
+  dropUnknown(choice, ALLOWED_CHOICE, path, verdicts)
+  const { mode, tools } = choice
   if (mode !== 'auto' && mode !== 'required') verdicts.refuse(`${path}.mode`, 'Send auto or required.')
   return {
     kind: 'allowed',
