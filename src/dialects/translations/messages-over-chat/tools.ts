@@ -65,7 +65,7 @@ function refuseTool(tool: Members, path: string, draft: ChatRequestDraft): void 
 function strictOf({ strict }: Members, path: string, schema: Members, draft: ChatRequestDraft): boolean | undefined {
   if (isAbsent(strict)) return undefined
   if (typeof strict !== 'boolean') throw wrongShape(`${path}.strict`, 'a boolean', strict)
-  if (!strict || isClosedSchema(schema)) return strict
+  if (!strict || isClosedSchema({ type: 'object', ...schema })) return strict
   draft.verdicts.approximate(`${path}.strict`)
   return undefined
 }
