@@ -120,8 +120,21 @@ const TOKENS_PER_MESSAGE = 4
 /** An estimate over everything that is sent: system, tools and messages. */
 export function countTokens(body: JsonObject): number {
   const messages = objectsOf(body['messages'])
-  const texts = [body['system'], body['tools'], ...messages.map((message) => message['content'])]
-  return texts.reduce<number>((sum, value) => sum + tokensOf(value), messages.length * TOKENS_PER_MESSAGE)
+  const contents = [body['system'], body['tools'], ...messages.map((message) => message['content'])]
+  return contents.reduce<number>((sum, content) => sum + tokensOf(content), messages.length * TOKENS_PER_MESSAGE)
+}
+
+/** Of content, a block or a tool: of what it says to the model, and not of the JSON around that. */
+function tokensOf(value: unknown): number {
+  if (typeof value === 'string') return estimateTokens(value)
+  if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + tokensOf(item), 0)
+  if (!isObject(value)) return 0
+  const { type, text, name, description, input, input_schema: schema, content } = value
+  if (type === 'text') return tokensOf(text)
+  if (type === 'tool_result') return tokensOf(content)
+  if (type === 'tool_use') return tokensOf([name, JSON.stringify(input)])
+  if (schema !== undefined) return tokensOf([name, description, JSON.stringify(schema)])
+  return tokensOf(JSON.stringify(value))
 }
 
 /**
@@ -175,11 +188,6 @@ function tokensOfBlocks(blocks: readonly M1Block[]): number {
 }
 
 const thoughtText = (thought: M1Thought): string => (thought.type === 'thinking' ? thought.thinking : thought.data)
-
-function tokensOf(value: unknown): number {
-  if (value === undefined) return 0
-  return estimateTokens(typeof value === 'string' ? value : JSON.stringify(value))
-}
 
 export function newMessageId(): string {
   return `msg_01${randomBytes(11).toString('hex')}`

@@ -452,6 +452,20 @@ describe('the official SDKs against the M1 simulator', () => {
     await expect(counting).rejects.toThrow('max_tokens: Extra inputs are not permitted')
   })
 
+  it('counts what is said, in whatever form it is said', async () => {
+    const { model } = helloMessage
+    const count = async (content: Anthropic.MessageParam['content'], tool: object = {}): Promise<number> => {
+      const tools = [{ name: 'look', input_schema: { type: 'object' as const }, ...tool }]
+      const counted = { model, messages: [{ role: 'user' as const, content }], tools, system: content }
+      return (await lab.client.messages.countTokens(counted as Anthropic.MessageCountTokensParams)).input_tokens
+    }
+    const plain = await count('Hello, you')
+    expect(await count([{ type: 'text', text: 'Hello, you' }])).toBe(plain)
+    expect(await count('Hello, you', { type: 'custom', strict: false })).toBe(plain)
+    expect(await count('Hello, you', { description: 'Looks' })).toBeGreaterThan(plain)
+    expect(await count('Hello, you two')).toBeGreaterThan(plain)
+  })
+
   it.each([
     ['#400', Anthropic.BadRequestError, 'invalid_request_error'],
     ['#403', Anthropic.PermissionDeniedError, 'permission_error'],

@@ -108,6 +108,7 @@ describe('the thinking of a chat request', () => {
     const sent = sentOf({ messages, reasoning_effort: 'low' }, { thoughts })
     expect(turnIn(sent)).toEqual([THOUGHT, REDACTED, use, REDACTED, { ...use, id: 'b' }])
     expect(sent['thinking']).toBeDefined()
+    expect(translation(loop({ ...call, reasoning_content: 'Hm.' }), { thoughts }).dropped).toBeUndefined()
   })
 
   const between = { ...THOUGHT, textBefore: 5 }

@@ -13,7 +13,7 @@ const messagesOf = (input: unknown, setting?: TranslationSetting): unknown =>
 const user = (content: unknown): object => ({ role: 'user', content })
 const text = (words: string): object => ({ type: 'text', text: words })
 
-const WEATHER = { type: 'function', name: 'weather', parameters: { type: 'object', properties: {} } }
+const WEATHER = { type: 'function', name: 'weather', parameters: { type: 'object', properties: {} }, strict: false }
 const CALL = { type: 'function_call', id: 'fc_1', call_id: 'call_1', name: 'weather', arguments: '{"a":1.0}' }
 const OUTPUT = { type: 'function_call_output', call_id: 'call_1', output: 'warm' }
 const TOOL_CALL = { id: 'call_1', type: 'function', function: { name: 'weather', arguments: '{"a":1.0}' } }
