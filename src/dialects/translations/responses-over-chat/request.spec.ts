@@ -26,6 +26,14 @@ describe('A request for a response at a chat upstream', () => {
     expect(translate(HELLO).sent).toEqual({ model: 'upstream-model', messages: [user('Hello')] })
   })
 
+  it('of a strict caller is refused with the effort that the model takes instead', () => {
+    const facts = { thinking: 'adaptive', efforts: ['none', 'low'] } as const
+    const { message } = thrownBy(() =>
+      translate({ ...HELLO, reasoning: { effort: 'high' } }, { facts, isStrict: true }),
+    )
+    expect(message).toContain('only approximately. Send reasoning.effort: low, or send the request without')
+  })
+
   it('asks for figures where it streams', () => {
     expect(translate({ ...HELLO, stream: true }).sent).toMatchObject({
       stream: true,
