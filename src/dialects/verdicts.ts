@@ -100,7 +100,7 @@ export class Verdicts {
     return listed(this.droppedPaths)
   }
 
-  /** The meaning is kept, the form or the number differs. `wayOut`: what a strict caller can do. */
+  /** The meaning is kept, the form or the number differs. `wayOut`: what a strict caller can do, the beginning of a sentence. */
   approximate(path: string, wayOut = LEAVE_OUT): void {
     if (this.isStrict) throw this.refusal(path, `only approximately. ${wayOut}, ${LENIENT}`)
     this.approximatedPaths.add(path)

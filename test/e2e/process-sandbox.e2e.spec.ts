@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { SANDBOX_KEY } from '@multi-model-gateway/sandbox/sandbox.js'
+import { OPEN_MODEL_ROW, SANDBOX_KEY } from '@multi-model-gateway/sandbox/sandbox.js'
 import { Webhook } from 'standardwebhooks'
 import { emptyDirectory, type GatewayProcess, runGateway } from '../support/gateway-process.js'
 import { CHAT_PATH, chatText, sendRaw, TEST_KEY } from '../support/gateway.js'
@@ -87,6 +87,33 @@ describe('What was used in the sandbox', () => {
 
     await rm(join(directory, 'gateway.yaml'))
     expect(await shown(await startSandbox().listening(), SANDBOX_KEY)).toEqual(ids)
+  })
+})
+
+describe('A sandbox that is started with TRANSLATE=on', () => {
+  it('answers clients of each dialect with models of the others', async () => {
+    await fillWithStores(join(directory, 'data', 'sandbox'))
+    const url = await startSandbox({ TRANSLATE: 'on' }).listening()
+    const headers = { authorization: `Bearer ${SANDBOX_KEY}` }
+    const messages = [{ role: 'user', content: 'Hello' }]
+    const translated: readonly [dialects: string, path: string, fields: object][] = [
+      ['chat over messages', '/v1/chat/completions', { model: 'claude-sonnet-4-5', messages }],
+      ['messages over chat', '/v1/messages', { model: 'gpt-4o-mini', max_tokens: 100, messages }],
+      ['responses over messages', '/v1/responses', { model: 'claude-sonnet-4-5', input: 'Hello', store: false }],
+      ['responses over chat', '/v1/responses', { model: OPEN_MODEL_ROW.id, input: 'Hello', store: false }],
+    ]
+    for (const [dialects, path, fields] of translated) {
+      const {
+        status,
+        headers: shown,
+        text: answer,
+      } = await sendRaw(url, { path, body: JSON.stringify(fields), headers })
+      expect([status, shown['x-gateway-dialect'], answer]).toEqual([
+        200,
+        dialects,
+        expect.stringContaining('You said: Hello'),
+      ])
+    }
   })
 })
 

@@ -25,7 +25,8 @@ shareLab(async () => {
 
 interface Cell {
   readonly name: string
-  readonly begin: () => Agent
+  /** `words`: of the simulator, in each task. */
+  readonly begin: (words?: string) => Agent
   readonly dialects: string
   readonly manner: Omit<Manner, 'gateway'>
 }
@@ -48,7 +49,9 @@ const cellsOf = <Make>(
           const manner = { model, keeps, isStreamed }
           const client = `a client that ${keeps ? 'keeps all' : 'drops what it does not know'}`
           const name = `${dialects}, ${model}, ${isStreamed ? 'streamed' : 'whole'}, ${library}, ${client}`
-          return { name, begin: () => agentFor(make, { ...manner, gateway: lab.gateway }), dialects, manner }
+          const begin: Cell['begin'] = (words) =>
+            agentFor(make, { ...manner, gateway: lab.gateway, ...(words === undefined ? {} : { words }) })
+          return { name, begin, dialects, manner }
         }),
       ),
   )
@@ -65,11 +68,11 @@ const CELLS: readonly Cell[] = [
   ...cellsOf('responses over chat', responsesAgent, OPENAI_CLIENTS, CACHING_MODEL),
 ]
 
-describe('An agent of twenty turns', () => {
-  afterEach(() => {
-    expect([...lab.p1.violations, ...lab.m1.violations]).toEqual([])
-  })
+afterEach(() => {
+  expect([...lab.p1.violations, ...lab.m1.violations]).toEqual([])
+})
 
+describe('An agent of twenty turns', () => {
   /** Of the last request. */
   const sent = (upstream: 'p1' | 'm1'): string => lab[upstream].lastRequest?.body.toString() ?? ''
 
@@ -120,4 +123,27 @@ describe('An agent of twenty turns', () => {
       expect(sent('m1')).toContain('Error: It failed')
     },
   )
+})
+
+describe('An agent whose model calls tools in several turns in a row', () => {
+  const cells = CELLS.filter(({ manner }) => manner.model === MESSAGES_MODEL).flatMap((cell) =>
+    ['#steps=2', '#steps=3', '#steps=2 #redact', '#steps=3 #redact'].map((words) => ({
+      ...cell,
+      steps: Number(/\d/.exec(words)?.[0]),
+      words,
+    })),
+  )
+
+  it.each(cells)('is refused by no upstream, and sees it think each time: $words, $name', async (cell) => {
+    const agent = cell.begin(cell.words)
+    for (const round of [0, 3, 1]) {
+      const turns = [await agent.ask(round)]
+      while (turns.length <= cell.steps) turns.push(await agent.answer(round))
+      const calling = Array.from({ length: cell.steps }, () => callsOf(round))
+      expect(turns.map(({ calls }) => calls)).toEqual([...calling, 0])
+      expect(turns.filter(({ thoughts }) => thoughts === '')).toEqual([])
+      const body = lab.m1.lastRequest?.body.toString() ?? ''
+      expect(body.includes('"redacted_thinking"')).toBe(cell.words.includes('#redact'))
+    }
+  })
 })

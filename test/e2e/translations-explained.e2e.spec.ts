@@ -4,6 +4,7 @@ import type { Simulator } from '@multi-model-gateway/sandbox/server/simulator-se
 import { timeAbort } from '../support/failing-calls.js'
 import { type RawAnswer, sendRaw, TEST_KEY } from '../support/gateway.js'
 import { shareLab } from '../support/lab-lifetime.js'
+import { scrapable, type Scrape, type Scraper, startScraper, valueOf } from '../support/prometheus-text.js'
 import { withLab } from '../support/provider-gateways.js'
 import {
   CHAT_MODEL,
@@ -21,9 +22,12 @@ const PRICES = [
 ]
 
 let lab: TranslationLab
-shareLab(
-  async () => (lab = await startTranslationLab({ database: {}, prices: PRICES, limits: { jsonBodyBytes: 50_000 } })),
-)
+let scraper: Scraper
+shareLab(async () => {
+  const sections = { database: {}, prices: PRICES, limits: { jsonBodyBytes: 50_000 }, ...(await scrapable()) }
+  return (lab = await startTranslationLab(sections))
+})
+shareLab(async () => (scraper = await startScraper(lab.gateway.application)))
 
 interface Pair {
   readonly dialects: string
@@ -81,6 +85,9 @@ const ASKED: Readonly<Record<string, readonly [path: string, fields: object]>> =
   responses: ['/v1/responses', { input: 'Hello', max_output_tokens: 2000, store: false }],
 }
 
+const REQUESTS = 'gateway_requests_total'
+const TRANSLATED = 'gateway_translated_requests_total'
+
 const VENDORS_TOOL = { tools: [{ type: 'web_search' }] }
 
 /** The last event or chunk of each dialect, by which a client knows that an answer is whole. */
@@ -91,6 +98,23 @@ describe.each(PAIRS)('A request for $dialects', (pair) => {
 
   afterEach(() => {
     upstream().reset()
+  })
+
+  it('is counted by its dialects, and one that needs no translation is not', async () => {
+    const [ownPath, fields] = ASKED[dialects.split(' over ')[1] ?? ''] ?? ['', {}]
+    const before = await scraper.scrape()
+    const untilOneMoreAt = (route: string): Promise<Scrape> => {
+      const labels = { route, method: 'POST', status: '200', outcome: 'ok' }
+      return scraper.untilValue(REQUESTS, labels, (valueOf(before, REQUESTS, labels) ?? 0) + 1)
+    }
+    expect((await sendRaw(lab.gateway.url, { path: ownPath, body: JSON.stringify({ model, ...fields }) })).status).toBe(
+      200,
+    )
+    expect(valueOf(await untilOneMoreAt(ownPath), TRANSLATED, { dialects })).toBeUndefined()
+    expect((await ask(pair, body('Hello'))).status).toBe(200)
+    expect(valueOf(await untilOneMoreAt(path), TRANSLATED, { dialects })).toBe(1)
+    await ask(pair, body('Hello', { stream: true }))
+    await scraper.untilValue(TRANSLATED, { dialects }, 2)
   })
 
   it('says so in its answer, its log line and its usage record, and costs what the upstream counts', async () => {

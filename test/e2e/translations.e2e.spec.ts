@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { THINKING_TEXT } from '@multi-model-gateway/sandbox/m1/m1-request.js'
+import { THINKING_TEXT } from '@multi-model-gateway/sandbox/m1/m1-thoughts.js'
 import { shareLab } from '../support/lab-lifetime.js'
 import { ANTHROPIC_CLIENTS, type MakeAnthropic } from '../support/m1-gateway.js'
 import { chatHelpers, type MakeClient, OPENAI_CLIENTS } from '../support/sdk-clients.js'

@@ -11,7 +11,8 @@ const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QD
 const DATA_URL = `data:image/png;base64,${PIXEL}`
 
 /** What the user asks for in a round: one to four tools. */
-const taskOf = (round: number): string => `Use ${NAMES.slice(0, 1 + (round % NAMES.length)).join(' and ')}`
+const taskOf = (round: number, words = ''): string =>
+  `Use ${NAMES.slice(0, callsOf(round)).join(' and ')} ${words}`.trim()
 export const callsOf = (round: number): number => 1 + (round % NAMES.length)
 const isMarked = (round: number): boolean => round % 3 === 0
 
@@ -29,7 +30,7 @@ interface Turn {
 export interface Agent {
   /** Asks the model, which calls tools. */
   ask(round: number): Promise<Turn>
-  /** Sends the results; the model speaks. */
+  /** Sends the results; the model speaks, or calls tools again. */
   answer(round: number): Promise<Turn>
 }
 
@@ -39,9 +40,11 @@ export interface Manner {
   /** The client sends answers back as they came; others send what they know. */
   readonly keeps: boolean
   readonly isStreamed: boolean
+  /** Of the simulator, at the end of each task. */
+  readonly words?: string
 }
 
-export function chatAgent(make: MakeClient, { gateway, model, keeps, isStreamed }: Manner): Agent {
+export function chatAgent(make: MakeClient, { gateway, model, keeps, isStreamed, words }: Manner): Agent {
   const client = make(gateway)
   const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: 'system', content: 'Be brief.' }]
   const tools = NAMES.map((name) => ({ type: 'function' as const, function: { name, parameters: SCHEMA } }))
@@ -62,7 +65,7 @@ export function chatAgent(make: MakeClient, { gateway, model, keeps, isStreamed 
   }
   return {
     ask: async (round) => {
-      const text = { type: 'text' as const, text: taskOf(round), ...(isMarked(round) ? CHAT_MARK : {}) }
+      const text = { type: 'text' as const, text: taskOf(round, words), ...(isMarked(round) ? CHAT_MARK : {}) }
       messages.push({ role: 'user', content: [...(round % 4 === 1 ? [PICTURE] : []), text] })
       return await next()
     },
@@ -90,7 +93,7 @@ function chatResult(
   return { ...result, content: content as OpenAI.ChatCompletionContentPartText[] }
 }
 
-export function messagesAgent(make: MakeAnthropic, { gateway, model, keeps, isStreamed }: Manner): Agent {
+export function messagesAgent(make: MakeAnthropic, { gateway, model, keeps, isStreamed, words }: Manner): Agent {
   const client = make(gateway)
   const messages: Anthropic.MessageParam[] = []
   const tools = NAMES.map((name) => ({ name, input_schema: SCHEMA as Anthropic.Tool.InputSchema }))
@@ -113,7 +116,7 @@ export function messagesAgent(make: MakeAnthropic, { gateway, model, keeps, isSt
   return {
     ask: async (round) => {
       const mark = isMarked(round) ? { cache_control: { type: 'ephemeral' as const } } : {}
-      messages.push({ role: 'user', content: [{ type: 'text', text: taskOf(round), ...mark }] })
+      messages.push({ role: 'user', content: [{ type: 'text', text: taskOf(round, words), ...mark }] })
       return await next()
     },
     answer: async (round) => {
@@ -137,7 +140,7 @@ function messagesResult(id: string, index: number, round: number): Anthropic.Too
   }
 }
 
-export function responsesAgent(make: MakeClient, { gateway, model, keeps, isStreamed }: Manner): Agent {
+export function responsesAgent(make: MakeClient, { gateway, model, keeps, isStreamed, words }: Manner): Agent {
   const client = make(gateway)
   const input: OpenAI.Responses.ResponseInputItem[] = []
   const tools = NAMES.map((name) => ({ type: 'function' as const, name, parameters: SCHEMA, strict: false }))
@@ -171,7 +174,7 @@ export function responsesAgent(make: MakeClient, { gateway, model, keeps, isStre
   }
   return {
     ask: async (round) => {
-      const text = { type: 'input_text' as const, text: taskOf(round), ...(isMarked(round) ? CHAT_MARK : {}) }
+      const text = { type: 'input_text' as const, text: taskOf(round, words), ...(isMarked(round) ? CHAT_MARK : {}) }
       input.push({ role: 'user', content: [text] })
       return await next()
     },

@@ -34,6 +34,7 @@ export function effortTaken(
   verdicts: Pick<Verdicts, 'approximate'>,
 ): string {
   const taken = efforts === undefined ? asked : nearestEffort(asked, efforts)
-  if (taken !== asked) verdicts.approximate(path)
+  // A budget or a kind of thinking has no effort to be sent in its place.
+  if (taken !== asked) verdicts.approximate(path, path.endsWith('effort') ? `Send ${path}: ${taken}` : undefined)
   return taken
 }

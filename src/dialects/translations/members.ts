@@ -53,6 +53,9 @@ export function dropUnknown(value: Members, known: ReadonlySet<string>, path: st
   for (const name in value) if (!known.has(name) && !isAbsent(value[name])) verdicts.drop(`${path}.${name}`)
 }
 
+/** Whether a member says nothing: clients hand back empty lists. */
+export const isEmpty = (value: unknown): boolean => isAbsent(value) || (Array.isArray(value) && value.length === 0)
+
 /** What JSON text says, of a model or of what a client keeps for the gateway; undefined where it is none. */
 export function parsedOr(text: string | undefined): unknown {
   try {

@@ -185,7 +185,10 @@ function responseText({ conversation: talk, settings: fields, tools: asked, isJs
     ...(asked === null
       ? {}
       : {
-          tools: [{ type: 'function', name: 'look', description: 'Looks', parameters: SCHEMA, strict: asked.strict }],
+          // What says nothing is strict here, and not in chat.
+          tools: [
+            { type: 'function', name: 'look', description: 'Looks', parameters: SCHEMA, strict: asked.strict ?? false },
+          ],
           tool_choice: asked.choice === 'named' ? { type: 'function', name: 'look' } : asked.choice,
           parallel_tool_calls: asked.parallel_tool_calls,
         }),

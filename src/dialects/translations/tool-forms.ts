@@ -35,6 +35,9 @@ export class CallIds {
 /** Every tool takes an object upstream, also one that takes nothing. */
 export const NO_INPUT = { type: 'object', properties: {} }
 
+/** The same of a strict tool, for which upstreams take closed schemas alone. */
+export const CLOSED_NO_INPUT = { ...NO_INPUT, additionalProperties: false }
+
 /** What a custom tool takes upstream: one text. */
 export const TEXT_INPUT = { type: 'object', properties: { input: { type: 'string' } }, required: ['input'] }
 

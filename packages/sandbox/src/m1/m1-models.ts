@@ -66,11 +66,16 @@ const MODELS: Readonly<Record<string, Traits & { readonly dated?: string }>> = {
   'claude-mythos-5-2': NEWEST,
 }
 
+/** Without the day of its publication. */
+const plainId = (id: string): string => id.replace(/-(20\d{6}|latest)$/, '')
+
+export const isKnownM1Model = (id: string): boolean => Object.hasOwn(MODELS, plainId(id))
+
 /** Unknown ids are taken for a model that allows most, unless they begin with `missing-`. Throws the 404. */
 export function m1Model(id: string): M1Model {
   if (id.startsWith('missing-')) throw new M1Rejection(404, `model: ${id}`)
-  const plain = id.replace(/-(20\d{6}|latest)$/, '')
-  const known = Object.hasOwn(MODELS, plain) ? MODELS[plain] : undefined
+  const plain = plainId(id)
+  const known = isKnownM1Model(id) ? MODELS[plain] : undefined
   if (known === undefined) return { ...BRIDGE, resolved: id }
   const { dated, ...traits } = known
   return { ...traits, resolved: plain === id && dated !== undefined ? `${id}-${dated}` : id }

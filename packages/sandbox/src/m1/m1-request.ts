@@ -1,21 +1,11 @@
-import { createHmac } from 'node:crypto'
 import { fieldOf, isObject, type JsonObject, listOf, objectsOf, textOf } from '../server/json-value.js'
 import { M1Rejection, reject } from './m1-errors.js'
 import { judgeFields, judgeModelLimits, type M1Terms, type M1Version, VERSIONS } from './m1-field-rules.js'
 import { judgeMessages } from './m1-message-rules.js'
 import { type M1Model, m1Model } from './m1-models.js'
+import { judgeReturnedThinking, saidIndex } from './m1-thoughts.js'
 import type { M1Threads } from './m1-threads.js'
 import { judgeTools } from './m1-tool-rules.js'
-
-/** Signatures are opaque to everyone else, so a constant key is enough to notice an edited block. */
-const KEY = 'simulated-thinking-signature'
-
-/** All the simulated model ever thinks. */
-export const THINKING_TEXT = 'The caller wants an answer. I shall give one.'
-
-export function signThinking(thinking: string): string {
-  return createHmac('sha256', KEY).update(thinking).digest('base64')
-}
 
 interface Thinking {
   readonly display: 'summarized' | 'omitted'
@@ -84,27 +74,6 @@ function judgeCompanions(body: JsonObject): void {
   }
 }
 
-/** In a tool loop the thinking of the latest assistant message must come back first and unchanged. */
-function judgeReturnedThinking(messages: readonly JsonObject[], thinkingIsOn: boolean): void {
-  const index = messages.findLastIndex((message) => message['role'] === 'assistant')
-  const blocks = objectsOf(messages[index]?.['content'])
-  blocks.forEach((block, position) => {
-    if (block['type'] !== 'thinking') return
-    const signature = textOf(block['signature'])
-    const thinking = textOf(block['thinking'])
-    // With display "omitted" the text stays away and only the signature returns.
-    if (signature === signThinking(thinking === '' ? THINKING_TEXT : thinking)) return
-    const rule = '`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified.'
-    reject(`messages.${index}.content.${position}: ${rule}`)
-  })
-  const first = textOf(blocks[0]?.['type'])
-  const calls = blocks.some((block) => block['type'] === 'tool_use')
-  if (!thinkingIsOn || !calls || first === 'thinking' || first === 'redacted_thinking') return
-  const rule = `Expected \`thinking\` or \`redacted_thinking\`, but found \`${first}\`.`
-  const advice = 'When `thinking` is enabled, a final `assistant` message must start with a thinking block.'
-  reject(`messages.${index}.content.0.type: ${rule} ${advice}`)
-}
-
 /** A request that was found good. */
 export interface M1Request {
   readonly body: JsonObject
@@ -116,6 +85,8 @@ export interface M1Request {
   readonly stopSequences: readonly string[]
   /** The text of the last user message. */
   readonly callerText: string
+  /** What the user said last, before the results of tools. */
+  readonly saidText: string
 }
 
 /** Judges credential and version headers. Throws M1Rejection. */
@@ -153,6 +124,7 @@ export function judgeM1Request(sent: JsonObject, terms: M1Terms, threads: M1Thre
     maxTokens: typeof body['max_tokens'] === 'number' ? body['max_tokens'] : 0,
     stopSequences: listOf(body['stop_sequences']).map(textOf),
     callerText: lastUserText(body),
+    saidText: contentText(messages[saidIndex(messages)]?.['content']),
   }
 }
 

@@ -5,16 +5,18 @@ import {
   estimateTokens,
   exampleOf,
   hasWord,
+  numberWord,
   REFUSAL,
   TextRun,
   unfilteredWords,
 } from '../server/generated-text.js'
 import { fieldOf, isObject, type JsonObject, objectsOf, parseJsonObject, textOf } from '../server/json-value.js'
-import { contentText, type M1Request, signThinking, THINKING_TEXT, toolResultTexts } from './m1-request.js'
+import { contentText, type M1Request, toolResultTexts } from './m1-request.js'
+import { type M1Thought, newCallId, newThoughts, saidIndex } from './m1-thoughts.js'
 import { isCallersTool } from './m1-tool-rules.js'
 
 type M1Block =
-  | { readonly type: 'thinking'; readonly thinking: string; readonly omitted: boolean }
+  | { readonly type: 'thought'; readonly thought: M1Thought; readonly omitted: boolean }
   | { readonly type: 'text'; readonly run: TextRun }
   | { readonly type: 'tool_use'; readonly id: string; readonly name: string; readonly inputJson: string }
   | { readonly type: 'compaction'; readonly summary: string }
@@ -25,23 +27,22 @@ export function decideBlocks(request: M1Request): readonly M1Block[] {
     return [{ type: 'compaction', summary: `A conversation of ${request.messages.length} messages.` }]
   }
   if (request.maxTokens === 0) return []
-  const thinking: M1Block[] =
-    request.thinking === undefined
-      ? []
-      : [
-          {
-            type: 'thinking',
-            thinking: THINKING_TEXT,
-            omitted: request.thinking.display === 'omitted',
-          },
-        ]
+  const thoughts = thoughtsOf(request)
+  const thinking = thoughts.map((thought): M1Block => {
+    return { type: 'thought', thought, omitted: request.thinking?.display === 'omitted' }
+  })
   if (hasWord(request.callerText, 'refuse')) return thinking
-  const calls = toolCalls(request)
+  const calls = toolCalls(request, thoughts)
   if (calls.length > 0) return [...thinking, ...calls]
   const pieces = answerPieces(request.callerText, words(request))
   const { maxTokens, stopSequences, callerText } = request
   const run = new TextRun(pieces, maxTokens, stopSequences, unfilteredWords(callerText))
   return [...thinking, { type: 'text', run }]
+}
+
+/** Before each answer, also within a tool loop. */
+function thoughtsOf({ thinking, saidText, messages }: M1Request): readonly M1Thought[] {
+  return thinking === undefined ? [] : newThoughts(messages, hasWord(saidText, 'redact'))
 }
 
 function words(request: M1Request): string {
@@ -56,22 +57,26 @@ function words(request: M1Request): string {
   return request.callerText === '' ? 'You said nothing.' : `You said: ${request.callerText}`
 }
 
-function toolCalls(request: M1Request): readonly M1Block[] {
+function toolCalls(request: M1Request, thoughts: readonly M1Thought[]): readonly M1Block[] {
   const choice = request.body['tool_choice']
-  const last = request.messages.at(-1)
-  if (fieldOf(choice, 'type') === 'none' || last?.['role'] !== 'user' || toolResultTexts(last).length > 0) return []
+  if (fieldOf(choice, 'type') === 'none' || request.messages.at(-1)?.['role'] !== 'user') return []
+  if (answeredSteps(request) >= (numberWord(request.saidText, 'steps') ?? 1)) return []
   return chosenTools(request, choice).map((tool, index) => {
-    const verbatim = index === 0 ? argumentsWord(request.callerText) : undefined
+    const verbatim = index === 0 ? argumentsWord(request.saidText) : undefined
     const inputJson = verbatim ?? JSON.stringify(exampleOf(tool['input_schema']))
-    return { type: 'tool_use', id: `toolu_${randomBytes(12).toString('hex')}`, name: textOf(tool['name']), inputJson }
+    return { type: 'tool_use', id: newCallId(thoughts), name: textOf(tool['name']), inputJson }
   })
 }
+
+/** How often results of tools have come since the user spoke; those that came with the text are of the turn before, and end it. */
+const answeredSteps = ({ messages }: M1Request): number =>
+  messages.slice(saidIndex(messages)).filter((message) => toolResultTexts(message).length > 0).length
 
 /** The tools the caller's text names, or the first one; only one when a tool is forced or parallel use is off. */
 function chosenTools(request: M1Request, choice: unknown): readonly JsonObject[] {
   const tools = objectsOf(request.body['tools']).filter(isCallersTool)
   if (fieldOf(choice, 'type') === 'tool') return tools.filter((tool) => tool['name'] === fieldOf(choice, 'name'))
-  const named = tools.filter((tool) => request.callerText.includes(textOf(tool['name'])))
+  const named = tools.filter((tool) => request.saidText.includes(textOf(tool['name'])))
   const chosen = named.length > 0 ? named : tools.slice(0, 1)
   return fieldOf(choice, 'disable_parallel_tool_use') === true ? chosen.slice(0, 1) : chosen
 }
@@ -115,8 +120,21 @@ const TOKENS_PER_MESSAGE = 4
 /** An estimate over everything that is sent: system, tools and messages. */
 export function countTokens(body: JsonObject): number {
   const messages = objectsOf(body['messages'])
-  const texts = [body['system'], body['tools'], ...messages.map((message) => message['content'])]
-  return texts.reduce<number>((sum, value) => sum + tokensOf(value), messages.length * TOKENS_PER_MESSAGE)
+  const contents = [body['system'], body['tools'], ...messages.map((message) => message['content'])]
+  return contents.reduce<number>((sum, content) => sum + tokensOf(content), messages.length * TOKENS_PER_MESSAGE)
+}
+
+/** Of content, a block or a tool: of what it says to the model, and not of the JSON around that. */
+function tokensOf(value: unknown): number {
+  if (typeof value === 'string') return estimateTokens(value)
+  if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + tokensOf(item), 0)
+  if (!isObject(value)) return 0
+  const { type, text, name, description, input, input_schema: schema, content } = value
+  if (type === 'text') return tokensOf(text)
+  if (type === 'tool_result') return tokensOf(content)
+  if (type === 'tool_use') return tokensOf([name, JSON.stringify(input)])
+  if (schema !== undefined) return tokensOf([name, description, JSON.stringify(schema)])
+  return tokensOf(JSON.stringify(value))
 }
 
 /**
@@ -155,7 +173,7 @@ export interface OutputUsage {
 
 /** Output tokens of all blocks, thinking included, and of why the model refuses; valid when they were written. */
 function outputUsage(blocks: readonly M1Block[], { callerText }: M1Request): OutputUsage {
-  const thinking = blocks.filter((block) => block.type === 'thinking')
+  const thinking = blocks.filter((block) => block.type === 'thought')
   const details = { output_tokens_details: { thinking_tokens: tokensOfBlocks(thinking) } }
   const explained = hasWord(callerText, 'refuse') ? estimateTokens(REFUSAL) : 0
   return { output_tokens: tokensOfBlocks(blocks) + explained, ...(thinking.length === 0 ? {} : details) }
@@ -165,14 +183,11 @@ function tokensOfBlocks(blocks: readonly M1Block[]): number {
   return blocks.reduce((sum, block) => {
     if (block.type === 'text') return sum + block.run.count
     if (block.type === 'compaction') return sum + estimateTokens(block.summary)
-    return sum + estimateTokens(block.type === 'thinking' ? block.thinking : block.inputJson)
+    return sum + estimateTokens(block.type === 'thought' ? thoughtText(block.thought) : block.inputJson)
   }, 0)
 }
 
-function tokensOf(value: unknown): number {
-  if (value === undefined) return 0
-  return estimateTokens(typeof value === 'string' ? value : JSON.stringify(value))
-}
+const thoughtText = (thought: M1Thought): string => (thought.type === 'thinking' ? thought.thinking : thought.data)
 
 export function newMessageId(): string {
   return `msg_01${randomBytes(11).toString('hex')}`
@@ -205,12 +220,8 @@ function appliedEdits(body: JsonObject): object {
 
 function wholeBlock(block: M1Block): object {
   switch (block.type) {
-    case 'thinking':
-      return {
-        type: 'thinking',
-        thinking: block.omitted ? '' : block.thinking,
-        signature: signThinking(block.thinking),
-      }
+    case 'thought':
+      return block.thought.type === 'thinking' && block.omitted ? { ...block.thought, thinking: '' } : block.thought
     case 'text':
       return { type: 'text', text: block.run.join() }
     case 'tool_use': {
@@ -273,8 +284,9 @@ function event(type: string, fields: object, blanks = 0): string {
 
 function opening(block: M1Block): object {
   switch (block.type) {
-    case 'thinking':
-      return { type: 'thinking', thinking: '', signature: '' }
+    case 'thought':
+      // What is redacted comes whole.
+      return block.thought.type === 'thinking' ? { type: 'thinking', thinking: '', signature: '' } : block.thought
     case 'text':
       return { type: 'text', text: '' }
     case 'tool_use':
@@ -284,15 +296,20 @@ function opening(block: M1Block): object {
   }
 }
 
+function* thinkingDeltas(
+  { thinking, signature }: Extract<M1Thought, { type: 'thinking' }>,
+  isOmitted: boolean,
+): Generator<object> {
+  for (let start = 0; start < thinking.length && !isOmitted; start += THINKING_PIECE_CHARACTERS) {
+    yield { type: 'thinking_delta', thinking: thinking.slice(start, start + THINKING_PIECE_CHARACTERS) }
+  }
+  yield { type: 'signature_delta', signature }
+}
+
 function* deltas(block: M1Block): Generator<object> {
   switch (block.type) {
-    case 'thinking':
-      if (!block.omitted) {
-        for (let start = 0; start < block.thinking.length; start += THINKING_PIECE_CHARACTERS) {
-          yield { type: 'thinking_delta', thinking: block.thinking.slice(start, start + THINKING_PIECE_CHARACTERS) }
-        }
-      }
-      yield { type: 'signature_delta', signature: signThinking(block.thinking) }
+    case 'thought':
+      if (block.thought.type === 'thinking') yield* thinkingDeltas(block.thought, block.omitted)
       break
     case 'text':
       for (const text of block.run) yield { type: 'text_delta', text }

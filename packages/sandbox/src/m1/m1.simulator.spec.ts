@@ -1,7 +1,7 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { helloMessage, M1SimulatorLab, tool } from '../../test/chat-simulator-labs.js'
-import { signThinking } from './m1-request.js'
+import { isSignatureOf, THINKING_TEXT } from './m1-thoughts.js'
 
 const lab = new M1SimulatorLab()
 const { post } = lab
@@ -411,10 +411,8 @@ describe('the official SDKs against the M1 simulator', () => {
     ]) {
       const final = await stream.finalMessage()
       const [first, second] = final.content
-      expect(first).toMatchObject({
-        type: 'thinking',
-        signature: signThinking(first?.type === 'thinking' ? first.thinking : ''),
-      })
+      expect(first).toMatchObject({ type: 'thinking', thinking: THINKING_TEXT })
+      expect(isSignatureOf(THINKING_TEXT, first?.type === 'thinking' ? first.signature : '')).toBe(true)
       expect(second).toMatchObject({ type: 'text', text: 'You said: hello there' })
       expect(final.usage.output_tokens).toBeGreaterThan(4)
     }
@@ -452,6 +450,20 @@ describe('the official SDKs against the M1 simulator', () => {
     expect((await lab.newClient.messages.countTokens({ model, messages })).input_tokens).toBe(7)
     const counting = lab.client.messages.countTokens({ model, messages, ...{ max_tokens: 5 } })
     await expect(counting).rejects.toThrow('max_tokens: Extra inputs are not permitted')
+  })
+
+  it('counts what is said, in whatever form it is said', async () => {
+    const { model } = helloMessage
+    const count = async (content: Anthropic.MessageParam['content'], tool: object = {}): Promise<number> => {
+      const tools = [{ name: 'look', input_schema: { type: 'object' as const }, ...tool }]
+      const counted = { model, messages: [{ role: 'user' as const, content }], tools, system: content }
+      return (await lab.client.messages.countTokens(counted as Anthropic.MessageCountTokensParams)).input_tokens
+    }
+    const plain = await count('Hello, you')
+    expect(await count([{ type: 'text', text: 'Hello, you' }])).toBe(plain)
+    expect(await count('Hello, you', { type: 'custom', strict: false })).toBe(plain)
+    expect(await count('Hello, you', { description: 'Looks' })).toBeGreaterThan(plain)
+    expect(await count('Hello, you two')).toBeGreaterThan(plain)
   })
 
   it.each([

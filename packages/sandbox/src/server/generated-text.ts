@@ -11,15 +11,17 @@ import { fieldOf, isObject, type JsonObject, listOf } from './json-value.js'
  * | `#hold=N` | any event stream: N frames, then silence until the client disconnects |
  * | `#refuse` | chat, messages and responses: the model refuses, and says why |
  * | `#filter` | chat, messages and responses: the answer is cut behind three words by a filter of what may be said |
+ * | `#steps=N` | messages: the model calls tools N times in a row before it answers, instead of once |
+ * | `#redact` | messages: a model that thinks hides part of it, in a `redacted_thinking` block |
  * | `#args={…}` | the arguments of the first tool call, taken verbatim up to the end of the text |
  */
-export function numberWord(text: string, word: 'bytes' | 'chunks' | 'words' | 'hold'): number | undefined {
+export function numberWord(text: string, word: 'bytes' | 'chunks' | 'words' | 'hold' | 'steps'): number | undefined {
   const digits = new RegExp(`(?:^|\\s)#${word}=(\\d{1,12})(?=\\s|$)`).exec(text)?.[1]
   return digits === undefined ? undefined : Number(digits)
 }
 
-/** Whether the model is to refuse, or its answer to be filtered. */
-export const hasWord = (text: string, word: 'refuse' | 'filter'): boolean =>
+/** Whether a text has one of the words that have no number. */
+export const hasWord = (text: string, word: 'refuse' | 'filter' | 'redact'): boolean =>
   new RegExp(`(?:^|\\s)#${word}(?=\\s|$)`).test(text)
 
 /** Why a model refuses. */

@@ -55,7 +55,7 @@ describe('the messages of a chat request', () => {
         ],
       }),
     ).toMatchObject({
-      system: [{ type: 'text', text: 'a' }],
+      system: 'a',
       messages: [{ role: 'user', content: 'b' }],
     })
   })
@@ -140,7 +140,7 @@ describe('the messages of a chat request', () => {
     const { sent, dropped } = translation({ messages })
     const mark = { cache_control: { type: 'ephemeral' } }
     expect(dropped).toBe('messages[0].content[0].prompt_cache_breakpoint')
-    expect(sent['system']).toEqual([{ type: 'text', text: 's' }])
+    expect(sent['system']).toBe('s')
     expect(sent['messages']).toEqual([
       { role: 'user', content: [{ type: 'text', text: 'u', ...mark }] },
       { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'f', input: {} }] },

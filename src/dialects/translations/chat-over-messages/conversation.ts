@@ -2,9 +2,9 @@ import { quoted } from '../../../core/errors.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import type { TranslationTarget } from '../../translator.js'
 import type { Verdicts } from '../../verdicts.js'
-import { dropUnknown, invalidShape, isAbsent, type Members, objectAt, textAt } from '../members.js'
+import { dropUnknown, invalidShape, isAbsent, isEmpty, type Members, objectAt, textAt } from '../members.js'
 import { type Call, CallReader } from './calls.js'
-import { type Block, CacheMarks, type PlacedBlock, placeholderAt, textBlock } from '../to-messages/blocks.js'
+import { type Block, CacheMarks, contentOf, type PlacedBlock, placeholderAt, textBlock } from '../to-messages/blocks.js'
 import { blocksOf, type PartContext } from './parts.js'
 import { thoughtfulTurn } from './thoughts.js'
 
@@ -112,9 +112,10 @@ export class Conversation {
     ]
     const calls = this.calls.callsOf(message, path, index)
     const turn = [...texts, ...calls.map(({ block, path: callPath }) => ({ block, path: callPath }))]
-    const thinking = message['thinking_blocks']
+    // Where sources stood in an answer means nothing to a model.
+    if (!isEmpty(message['annotations'])) this.verdicts.drop(`${path}.annotations`)
     const ids = calls.map(({ id }) => id)
-    const blocks = thoughtfulTurn(turn, thinking, `${path}.thinking_blocks`, ids, this.target.thoughts, this.verdicts)
+    const blocks = thoughtfulTurn(turn, message, path, ids, this.target.thoughts, this.verdicts)
     // Thoughts alone are no turn.
     if (turn.length > 0) this.add('assistant', path, blocks)
     if (calls.length > 0) this.readResults(calls)
@@ -147,10 +148,8 @@ export class Conversation {
   private resultOf({ block: { id } }: Call, message: Members, path: string): Block {
     const result: Block = { type: 'tool_result', tool_use_id: id }
     dropUnknown(message, message['role'] === 'tool' ? TOOL_MEMBERS : FUNCTION_MEMBERS, path, this.verdicts)
-    const { content } = message
-    const blocks = blocksOf(content, `${path}.content`, 'tool', this.context, result)
-    if (blocks.length === 0) return result
-    result['content'] = typeof content === 'string' ? content : blocks.map(({ block }) => block)
+    const blocks = blocksOf(message['content'], `${path}.content`, 'tool', this.context, result)
+    if (blocks.length > 0) result['content'] = contentOf(blocks.map(({ block }) => block))
     return result
   }
 

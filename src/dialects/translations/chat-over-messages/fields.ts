@@ -23,9 +23,12 @@ const temperature: Rule = (value, { verdicts }, path) => {
   if (Number(value) > 1) verdicts.refuse(path, 'Send at most 1.')
 }
 
+const FORMAT: ReadonlySet<string> = new Set(['type', 'json_schema'])
+
 const responseFormat: Rule = (value, { verdicts }, path) => {
   const format = objectAt(value, path)
   const { type } = format
+  dropUnknown(format, FORMAT, path, verdicts)
   if (type === 'text') return
   if (type !== 'json_schema') verdicts.refuse(`${path}.type`, 'Send json_schema.')
   const schemaPath = `${path}.json_schema`

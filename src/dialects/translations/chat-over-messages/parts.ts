@@ -75,10 +75,17 @@ function blockOf(part: Members, path: string, role: PartRole, context: PartConte
   return PARTS[type]?.read(part, path, context)
 }
 
+/** How long upstreams keep what they cache is not the caller's choice there. */
+const MARK_MEMBERS: ReadonlySet<string> = new Set(['mode'])
+
 function mark(breakpoint: unknown, path: string, block: Block | undefined, { marks, verdicts }: PartContext): void {
   if (isAbsent(breakpoint)) return
-  if (block === undefined || !isRecord(breakpoint) || breakpoint['mode'] !== 'explicit') verdicts.drop(path)
-  else marks.add(block, path)
+  if (block === undefined || !isRecord(breakpoint) || breakpoint['mode'] !== 'explicit') {
+    verdicts.drop(path)
+    return
+  }
+  dropUnknown(breakpoint, MARK_MEMBERS, path, verdicts)
+  marks.add(block, path)
 }
 
 const IMAGE_MEMBERS: ReadonlySet<string> = new Set(['url', 'detail'])

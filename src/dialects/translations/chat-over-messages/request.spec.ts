@@ -248,6 +248,7 @@ describe('a chat request for an upstream that speaks messages', () => {
     [{ reasoning_effort: 'most' }, 'reasoning_effort'],
     [{ response_format: 'text' }, 'response_format'],
     [{ functions: [5] }, 'functions[0]'],
+    [{ tools: [{ type: 'function', function: { name: 'f', strict: 'yes' } }] }, 'tools[0].function.strict'],
     [{ tools: [tool('f')], tool_choice: 'some' }, 'tool_choice'],
     [{ tools: [tool('f')], tool_choice: { type: 'function', function: { name: 'g' } } }, 'tool_choice'],
     [{ tools: [tool('f')], tool_choice: { type: 'mcp' } }, 'tool_choice.type'],

@@ -10,7 +10,7 @@ import { isAbsent, type Members, textAt } from '../members.js'
 import { Conversation, type Turn } from './conversation.js'
 import { CHAT_FIELDS, maximumTokens, stopSequences } from './fields.js'
 import { applyFieldTable } from '../field-table.js'
-import { type Block, blocksAt } from '../to-messages/blocks.js'
+import { contentAt } from '../to-messages/blocks.js'
 import { samplingFields, SERVICE_TIERS } from '../to-messages/request-fields.js'
 import { isThoughtLost } from '../to-messages/thinking-blocks.js'
 import { thinkingFields } from './thoughts.js'
@@ -89,16 +89,9 @@ function conversationFields({ system, turns }: Conversation, paths: PathMap): Pi
   if (first !== undefined) paths.set('system', first.path)
   const messages = turns.map(({ role, path, blocks }, index) => {
     paths.set(`messages.${index}`, path)
-    return { role, content: contentOf(blocksAt(`messages.${index}.content`, blocks, paths)) }
+    return { role, content: contentAt(`messages.${index}.content`, blocks, paths) }
   })
-  return { ...(system.length === 0 ? {} : { system: blocksAt('system', system, paths) }), messages }
-}
-
-/** One text alone is written as such; a mark of the cache needs a block. */
-function contentOf(blocks: readonly Block[]): string | readonly Block[] {
-  const [first] = blocks
-  const text = blocks.length === 1 && first?.type === 'text' ? first['text'] : undefined
-  return typeof text === 'string' && first?.['cache_control'] === undefined ? text : blocks
+  return { ...(system.length === 0 ? {} : { system: contentAt('system', system, paths) }), messages }
 }
 
 /**

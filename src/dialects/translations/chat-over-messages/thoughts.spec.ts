@@ -108,6 +108,7 @@ describe('the thinking of a chat request', () => {
     const sent = sentOf({ messages, reasoning_effort: 'low' }, { thoughts })
     expect(turnIn(sent)).toEqual([THOUGHT, REDACTED, use, REDACTED, { ...use, id: 'b' }])
     expect(sent['thinking']).toBeDefined()
+    expect(translation(loop({ ...call, reasoning_content: 'Hm.' }), { thoughts }).dropped).toBeUndefined()
   })
 
   const between = { ...THOUGHT, textBefore: 5 }
@@ -161,6 +162,21 @@ describe('the thinking of a chat request', () => {
       expect(turnIn(sent)).toEqual([use])
       expect([sent['thinking'], approximated, dropped]).toEqual([undefined, 'reasoning_effort', undefined])
     }
+  })
+
+  it('is switched off where that of any step since the user spoke is lost, and not for steps before', () => {
+    const step = (id: string, thinking_blocks?: object[]): object[] => [
+      { role: 'assistant', tool_calls: [called(id)], thinking_blocks },
+      result(id),
+    ]
+    const steps = [...step('a'), ...step('b', [THOUGHT])]
+    const thinkingOf = (...messages: object[]): unknown =>
+      sentOf({ messages: [...HELLO, ...messages], reasoning_effort: 'low' })['thinking']
+    expect(thinkingOf(...steps)).toBeUndefined()
+    expect(thinkingOf(...step('a', [THOUGHT]), ...step('b', [THOUGHT]))).toBeDefined()
+    expect(
+      thinkingOf(...step('a'), { role: 'assistant', content: 'x' }, ...HELLO, ...step('b', [THOUGHT])),
+    ).toBeDefined()
   })
 
   it('is none of the caller’s invention', () => {

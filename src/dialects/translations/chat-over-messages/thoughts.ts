@@ -1,7 +1,7 @@
 import type { ModelFacts } from '../../model-facts.js'
 import type { Thoughts } from '../../translator.js'
 import type { Verdicts } from '../../verdicts.js'
-import { invalidShape, isAbsent } from '../members.js'
+import { invalidShape, isAbsent, isEmpty, type Members } from '../members.js'
 import { hasMark } from '../seals.js'
 import type { Block, PlacedBlock } from '../to-messages/blocks.js'
 import { recalledThoughts, withThoughts } from '../to-messages/remembered-thoughts.js'
@@ -14,16 +14,19 @@ import { thinkingBlock } from '../to-messages/thinking-blocks.js'
  */
 export function thoughtfulTurn(
   turn: readonly PlacedBlock[],
-  handedBack: unknown,
-  path: string,
+  { thinking_blocks: handedBack, reasoning_content: reasoning }: Members,
+  messagePath: string,
   callIds: readonly string[],
   thoughts: Thoughts | undefined,
   verdicts: Verdicts,
 ): readonly PlacedBlock[] {
+  const path = `${messagePath}.thinking_blocks`
   const recalled = callIds.map((id) => recalledThoughts(thoughts, id, path))
   const isRemembered = recalled.some(({ thoughts: blocks }) => blocks.length > 0)
   const placed = isRemembered ? withThoughts(turn, recalled) : undefined
   if (placed !== undefined) return placed
+  // Unsigned, so that no upstream takes it back.
+  if (isEmpty(handedBack) && !isEmpty(reasoning) && reasoning !== '') verdicts.drop(`${messagePath}.reasoning_content`)
   const first = handedBackBlocks(handedBack, path, verdicts)
   return [...first.map((block) => ({ block, path })), ...turn]
 }
@@ -50,8 +53,8 @@ export interface ThinkingRequest {
   readonly facts: ModelFacts
   readonly maximumTokens: number
   /**
-   * Upstreams do not let a model think that must call a tool, or go on with an assistant's message; nor one whose last turn called tools,
-   * if what it thought before them is lost.
+   * Upstreams do not let a model think that must call a tool, or go on with an assistant's message; nor one that called tools since the
+   * user spoke, if what it thought before them is lost.
    */
   readonly isAllowed: boolean
 }

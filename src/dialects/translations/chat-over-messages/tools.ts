@@ -9,6 +9,7 @@ import {
   optionalListAt,
   optionalTextAt,
   textAt,
+  wrongShape,
 } from '../members.js'
 import { type MessagesTools, messagesTools, type ToolContext } from '../to-messages/tools.js'
 import type { NamedTool, Tool, ToolChoice } from '../tools.js'
@@ -28,7 +29,7 @@ export function chatTools(body: Members, texts: JsonTexts, context: ToolContext)
     toolOf(value, `tools[${index}]`, texts.at('tools', index), verdicts),
   )
   const isLegacy = functions.length > 0 && tools.length === 0
-  const choice = choiceOf(body)
+  const choice = choiceOf(body, verdicts)
   const isSerial = isLegacy || !mayCallInParallel(body['parallel_tool_calls'])
   return { ...messagesTools({ tools: [...tools, ...functions], choice, isSerial }, context), isLegacy }
 }
@@ -65,14 +66,15 @@ function functionTool(
 ): Tool {
   const called = objectAt(value, bodyPath)
   dropUnknown(called, FUNCTION_MEMBERS, bodyPath, verdicts)
-  const { parameters } = called
+  const { parameters, strict } = called
+  if (!isAbsent(strict) && typeof strict !== 'boolean') throw wrongShape(`${bodyPath}.strict`, 'a boolean', strict)
   const schema = isAbsent(parameters) ? undefined : objectAt(parameters, `${bodyPath}.parameters`)
   const spelled = texts?.at('parameters')?.text
   return {
     kind: 'function',
     ...headOf(called, path, bodyPath),
     parameters: schema === undefined || spelled === undefined ? undefined : { schema, spelled },
-    strict: called['strict'] === true,
+    strict: strict === true,
   }
 }
 
@@ -89,14 +91,18 @@ function grammarOf(format: unknown, bodyPath: string): Members | undefined {
   return grammar['type'] === 'text' ? undefined : grammar
 }
 
+const CHOICE: ReadonlySet<string> = new Set(['type', 'function', 'custom', 'allowed_tools'])
+const OLD_CHOICE: ReadonlySet<string> = new Set(['name'])
+
 /** The newer name wins. */
-function choiceOf(body: Members): ToolChoice | undefined {
+function choiceOf(body: Members, verdicts: Verdicts): ToolChoice | undefined {
   const isOld = isAbsent(body['tool_choice'])
   const path = isOld ? 'function_call' : 'tool_choice'
   const value = body[path]
   if (isAbsent(value)) return undefined
   if (typeof value === 'string') return modeOf(value, path)
   const choice = objectAt(value, path)
+  dropUnknown(choice, isOld ? OLD_CHOICE : CHOICE, path, verdicts)
   if (choice['type'] === 'allowed_tools') return allowedTools(choice, path)
   const tool: NamedTool = isOld
     ? { kind: 'function', name: textAt(choice['name'], `${path}.name`), path }

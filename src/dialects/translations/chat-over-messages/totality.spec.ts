@@ -78,6 +78,19 @@ const INTERFACES: readonly (readonly [string, Place, object, Rows])[] = [
       function_call: [{ name: 'f', arguments: '{}' }, 'refused'],
     },
   ],
+  [
+    // An answer that a client pushes back.
+    'ChatCompletionMessage',
+    IN_THE_MIDDLE,
+    { role: 'assistant', content: 'x' },
+    {
+      refusal: ['No', 'translated'],
+      annotations: [[{ type: 'url_citation' }], 'dropped'],
+      audio: [{ id: 'audio_1' }, 'refused'],
+      tool_calls: [[F_CALL], 'refused'],
+      function_call: [{ name: 'f', arguments: '{}' }, 'refused'],
+    },
+  ],
   ['ChatCompletionToolMessageParam', messagePlace([...HELLO, calling(F_CALL)]), RESULT, {}],
   [
     'ChatCompletionFunctionMessageParam',
@@ -287,4 +300,24 @@ describe('Every member of the types of the SDK has a verdict', () => {
   it.each(UNIONS)('among the alternatives of %s', (_name, names, place, rows) => {
     expectVerdicts(names, alternativeProbes(rows, place), translate)
   })
+})
+
+/** What the gateway does not know is lost here. */
+const LATER = { x_later: 1 }
+const SAYING = { role: 'assistant', content: 'x' }
+const marked = (prompt_cache_breakpoint: object): object => ({
+  messages: [{ role: 'user', content: [{ type: 'text', text: 'x', prompt_cache_breakpoint }] }],
+})
+const between = (message: object): object => ({ messages: [...HELLO, message, ...HELLO] })
+
+it.each<[string, object]>([
+  ['x_later', LATER],
+  ['tool_choice.x_later', field('tool_choice').request({ type: 'function', function: { name: 'f' }, ...LATER })],
+  ['response_format.x_later', { response_format: { type: 'text', ...LATER } }],
+  ['messages[0].content[0].prompt_cache_breakpoint.x_later', marked({ mode: 'explicit', ...LATER })],
+  ['messages[1].reasoning_content', between({ ...SAYING, reasoning_content: 'Hm.' })],
+  ['messages[1].reasoning_content', between({ ...SAYING, reasoning_content: 'Hm.', thinking_blocks: [] })],
+  ['messages[1].annotations', between({ ...SAYING, annotations: { type: 'url_citation' } })],
+])('Nothing is lost in silence: %s', (path, request) => {
+  expect(translate(request).verdicts.dropped).toBe(path)
 })

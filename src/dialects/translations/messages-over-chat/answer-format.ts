@@ -1,6 +1,6 @@
 import { isAbsent, objectAt } from '../members.js'
 import type { ChatRequestDraft, MemberTable } from './request-draft.js'
-import { canBeStrict } from './strict-schemas.js'
+import { isClosedSchema } from '../strict-schema.js'
 
 /** The members of the format of an answer. */
 export const FORMAT_MEMBERS: MemberTable = { type: 'read', schema: 'read' }
@@ -12,7 +12,7 @@ export function translateFormat(value: unknown, steps: readonly string[], draft:
   const members = objectAt(value, path)
   if (members['type'] !== 'json_schema') draft.verdicts.refuse(`${path}.type`, 'Send a json_schema.')
   draft.checkMembers(members, path, FORMAT_MEMBERS)
-  const strict = canBeStrict(objectAt(members['schema'], `${path}.schema`))
+  const strict = isClosedSchema(objectAt(members['schema'], `${path}.schema`))
   if (!strict) draft.verdicts.approximate(path, 'Require all properties of its objects and allow no others')
   const text = draft.texts.at(...steps, 'schema')?.text
   const schema = text === undefined ? {} : { schema: draft.from(`${path}.schema`, text) }

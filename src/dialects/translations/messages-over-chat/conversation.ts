@@ -1,7 +1,7 @@
 import { quoted } from '../../../core/errors.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import { isAbsent, listAt, type Members, objectAt, textAt, wrongShape } from '../members.js'
-import { type ChatMessage, type ChatPart, textPart } from '../to-chat/tool-messages.js'
+import { type ChatMessage, type ChatPart, contentOf, isMarked, textPart } from '../to-chat/tool-messages.js'
 import { breakpoint, dropBreakpoint, partsOf, refuseBlock } from './parts.js'
 import { type MemberTable, type ChatRequestDraft } from './request-draft.js'
 import { ToolResults } from './tool-results.js'
@@ -111,36 +111,28 @@ class ChatConversation {
     const { source, facts } = this.draft
     const role = facts.systemRole === 'developer' ? 'developer' : 'system'
     const { system } = source
-    const isAlone = typeof system === 'string' && this.instructions.length === 0
-    const content = isAlone ? system : [...this.systemParts(system), ...this.instructions]
-    return content.length === 0 ? undefined : this.draft.from('system', { role, content })
+    const first = isAbsent(system) ? [] : this.instructionsIn(system, 'system')
+    const parts = [...first, ...this.instructions]
+    return parts.length === 0 ? undefined : this.draft.from('system', { role, content: contentOf(parts) })
   }
 
-  private systemParts(system: unknown): ChatPart[] {
-    if (isAbsent(system) || system === '') return []
-    if (typeof system === 'string') return [textPart(system)]
-    return listAt(system, 'system').flatMap((block, index) => partsOf(block, `system[${index}]`, this.draft, ['text']))
+  private instructionsIn(content: unknown, path: string): ChatPart[] {
+    if (typeof content === 'string') return content === '' ? [] : [textPart(content)]
+    return listAt(content, path).flatMap((block, index) => partsOf(block, `${path}[${index}]`, this.draft, ['text']))
   }
 
   /** Instructions within the conversation, which not every model takes. */
   private addSystem(entry: Entry): void {
     const path = pathOf(entry)
-    const content = this.contentOf(entry, ['text'])
-    if (content.length === 0) return
+    const parts = this.instructionsIn(entry.message['content'], `${path}.content`)
+    if (parts.length === 0) return
     const role = this.draft.facts.systemRole
     if (role !== 'none') {
-      this.spoken.push(this.draft.from(path, { role, content }))
+      this.spoken.push(this.draft.from(path, { role, content: contentOf(parts) }))
       return
     }
     this.draft.verdicts.approximate(`${path}.role`)
-    this.instructions.push(...(typeof content === 'string' ? [textPart(content)] : content))
-  }
-
-  private contentOf(entry: Entry, allowed?: readonly ['text']): string | ChatPart[] {
-    const { content } = entry.message
-    const path = `${pathOf(entry)}.content`
-    if (typeof content === 'string') return content
-    return listAt(content, path).flatMap((block, index) => partsOf(block, `${path}[${index}]`, this.draft, allowed))
+    this.instructions.push(...parts)
   }
 
   /** Chat upstreams want the results of all calls first, one message each, and nothing of the user between them. */
@@ -163,7 +155,7 @@ class ChatConversation {
       if (block['type'] === 'tool_result') this.results.add(block, blockPath)
       else parts.push(...partsOf(block, blockPath, this.draft))
     })
-    return parts.length === 0 ? undefined : this.draft.from(path, { role: 'user', content: parts })
+    return parts.length === 0 ? undefined : this.draft.from(path, { role: 'user', content: contentOf(parts) })
   }
 
   private addAssistant({ entries }: Run, isCurrentTurn: boolean): void {
@@ -185,8 +177,6 @@ class ChatConversation {
 }
 
 const pathOf = (entry: Entry | undefined): string => `messages[${entry?.index ?? 0}]`
-
-const isMarked = (part: ChatPart): boolean => 'prompt_cache_breakpoint' in part
 
 /** What an assistant said, thought and called in one turn. */
 class AssistantTurn {
@@ -222,11 +212,9 @@ class AssistantTurn {
     }
   }
 
-  /** A string where nothing is marked: there are upstreams that take nothing else. */
   private content(): unknown {
-    const [only] = this.texts
-    if (only === undefined) return this.calls.length > 0 ? null : ''
-    return this.texts.length === 1 && !isMarked(only) ? only.text : this.texts
+    if (this.texts.length === 0) return this.calls.length > 0 ? null : ''
+    return contentOf(this.texts)
   }
 
   private say(part: ChatPart): void {

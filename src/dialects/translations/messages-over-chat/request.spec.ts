@@ -44,6 +44,7 @@ const refusal = (fields: Members, facts: Partial<ModelFacts> = {}, isStrict = fa
   thrownBy(() => translate(fields, facts, isStrict))
 
 const user = (...content: Members[]): Members => ({ role: 'user', content })
+const userText = (content: string): Members => ({ role: 'user', content })
 const assistant = (...content: Members[]): Members => ({ role: 'assistant', content })
 const text = (words: string, more: Members = {}): Members => ({ type: 'text', text: words, ...more })
 const call = (id: string, more: Members = {}): Members => ({ type: 'tool_use', id, name: 'look', input: {}, ...more })
@@ -608,8 +609,8 @@ describe('The conversation', () => {
     expect(approximated).toBe('messages[1].role')
     expect(sent.messages).toEqual([
       { role: 'system', content: [text('Be kind.'), text('Be short.')] },
-      user(text('Hi')),
-      user(text('Well?')),
+      userText('Hi'),
+      userText('Well?'),
     ])
   })
 
@@ -754,7 +755,7 @@ describe('The conversation', () => {
       assistant({ type: 'redacted_thinking', data: 'x' }),
       user(text('Hi')),
     ]
-    expect(messagesOf({ messages })).toEqual([user(text('Hi'))])
+    expect(messagesOf({ messages })).toEqual([userText('Hi')])
   })
 
   it('gives a model that wants them back its thoughts of the current turn of tools, and no others', () => {
@@ -844,7 +845,7 @@ describe('The conversation', () => {
         text('file 1 of the result of b:'),
         pdfPart('document.pdf'),
       ),
-      user(text('Well?')),
+      userText('Well?'),
     ])
     expect(approximated).toBe(
       'messages[1].content[0].content[1],messages[1].content[0].content[2],messages[1].content[1].content[0]',
@@ -868,7 +869,7 @@ describe('The conversation', () => {
   it('may end with the assistant where only tokens are counted', () => {
     const messages = [user(text('Hi')), assistant(text('{'))]
     expect(messagesOf({ max_tokens: undefined, messages })).toEqual([
-      user(text('Hi')),
+      userText('Hi'),
       { role: 'assistant', content: '{' },
     ])
   })
@@ -896,7 +897,7 @@ describe('The conversation', () => {
 
 describe("An upstream's error", () => {
   const messages = [
-    user(text('Hi')),
+    user(text('Hi'), text('there')),
     assistant(text('Let me see'), call('a')),
     user(result('a', [png()]), png(), text('Well?')),
   ]

@@ -1,10 +1,10 @@
 import { GatewayError, quoted } from '../../../core/errors.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import { isAbsent, listAt, type Members, objectAt, optionalTextAt, textAt, wrongShape } from '../members.js'
+import { isClosedSchema } from '../strict-schema.js'
 import { objectSchema } from '../tool-forms.js'
 import { dropBreakpoint } from './parts.js'
 import { type MemberTable, type ChatRequestDraft } from './request-draft.js'
-import { canBeStrict } from './strict-schemas.js'
 
 /** The members of a tool. */
 export const TOOL_MEMBERS = {
@@ -66,7 +66,7 @@ function strictOf({ strict }: Members, path: string, schema: Members, draft: Cha
   if (isAbsent(strict)) return undefined
   if (typeof strict !== 'boolean') throw wrongShape(`${path}.strict`, 'a boolean', strict)
   // Where the schema of a tool has no type, it gets this one.
-  if (!strict || canBeStrict({ type: 'object', ...schema })) return strict
+  if (!strict || isClosedSchema({ type: 'object', ...schema })) return strict
   draft.verdicts.approximate(`${path}.strict`)
   return undefined
 }

@@ -164,6 +164,16 @@ describe('The answer of a chat upstream as a response', () => {
     ])
   })
 
+  it('has the input of a custom tool as it is, though it would be cut if it were JSON', () => {
+    const input = 'say "hi {'
+    const message = { tool_calls: [{ id: 'call_1', type: 'custom', custom: { name: 'patch', input } }, call('call_2')] }
+    const { status, output } = translate().answer(completion(message, 'tool_calls'))
+    expect([status, output]).toMatchObject([
+      'completed',
+      [{ type: 'custom_tool_call', status: 'completed', input }, { status: 'completed' }],
+    ])
+  })
+
   it('has the one call of the older form of answers, once', () => {
     const older = { function_call: { name: 'f', arguments: { a: 1 } } }
     const item = {

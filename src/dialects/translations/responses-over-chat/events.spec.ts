@@ -289,6 +289,20 @@ describe('The events of a chat upstream as those of a response', () => {
     expect(comparable(await accumulated(events))).toEqual(comparable(lastResponse(events)))
   })
 
+  it('tell of the input of a custom tool as it is, though it would be cut if it were JSON', async () => {
+    const custom = (input: string, head: object = {}): object => ({ index: 0, ...head, custom: { ...head, input } })
+    const events = translate().events([
+      calls(custom('say "hi', { id: 'call_0', name: 'patch' })),
+      calls(custom(' {')),
+      end('tool_calls'),
+    ])
+    expect(lastResponse(events)).toMatchObject({
+      status: 'completed',
+      output: [{ type: 'custom_tool_call', status: 'completed', input: 'say "hi {' }],
+    })
+    expect(comparable(await accumulated(events))).toEqual(comparable(lastResponse(events)))
+  })
+
   it('tell of inputs of custom tools, and what comes between their pieces afterwards', async () => {
     const custom = (index: number, input: string, head: object = {}): object => ({
       index,

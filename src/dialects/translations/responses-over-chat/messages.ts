@@ -12,7 +12,14 @@ import {
 } from '../responses/conversation.js'
 import type { FilePart, ImagePart, Part, TextPart } from '../responses/parts.js'
 import type { ResponsesDraft } from '../responses/request-draft.js'
-import { type ChatMessage, type ChatPart, textPart, toolMessage, toolParts } from '../to-chat/tool-messages.js'
+import {
+  type ChatMessage,
+  type ChatPart,
+  contentOf,
+  textPart,
+  toolMessage,
+  toolParts,
+} from '../to-chat/tool-messages.js'
 import { openedThoughts } from './answer.js'
 
 /** The conversation as chat writes it. */
@@ -114,15 +121,13 @@ class ChatMessages {
     if (all.length > 0) this.push({ role: 'user', content: all }, results[0]?.path ?? 'input')
   }
 
-  /** A string where that is enough: there are upstreams that take nothing else. */
   private content(parts: readonly Part[]): unknown {
-    const [only] = parts
-    if (parts.length === 1 && only?.kind === 'text' && !this.isMarked(only)) return only.text
     const place = `messages.${this.all.length}.content`
-    return parts.map((part, index) => {
+    const chatParts = parts.map((part, index) => {
       this.draft.paths.set(`${place}.${index}`, part.path)
       return this.part(part)
     })
+    return contentOf(chatParts)
   }
 
   private part(part: Part): ChatPart {

@@ -13,7 +13,7 @@ const messagesOf = (input: unknown, setting?: TranslationSetting): unknown =>
 const user = (content: unknown): object => ({ role: 'user', content })
 const text = (words: string): object => ({ type: 'text', text: words })
 
-const WEATHER = { type: 'function', name: 'weather', parameters: { type: 'object', properties: {} } }
+const WEATHER = { type: 'function', name: 'weather', parameters: { type: 'object', properties: {} }, strict: false }
 const CALL = { type: 'function_call', id: 'fc_1', call_id: 'call_1', name: 'weather', arguments: '{"a":1.0}' }
 const OUTPUT = { type: 'function_call_output', call_id: 'call_1', output: 'warm' }
 const TOOL_CALL = { id: 'call_1', type: 'function', function: { name: 'weather', arguments: '{"a":1.0}' } }
@@ -24,6 +24,14 @@ const FILE = { type: 'input_file', filename: 'a.pdf', file_data: 'data:applicati
 describe('A request for a response at a chat upstream', () => {
   it('names the upstream’s model, and is a conversation', () => {
     expect(translate(HELLO).sent).toEqual({ model: 'upstream-model', messages: [user('Hello')] })
+  })
+
+  it('of a strict caller is refused with the effort that the model takes instead', () => {
+    const facts = { thinking: 'adaptive', efforts: ['none', 'low'] } as const
+    const { message } = thrownBy(() =>
+      translate({ ...HELLO, reasoning: { effort: 'high' } }, { facts, isStrict: true }),
+    )
+    expect(message).toContain('only approximately. Send reasoning.effort: low, or send the request without')
   })
 
   it('asks for figures where it streams', () => {

@@ -6,6 +6,7 @@ import { dropUnknown, isAbsent, type Members, objectAt, textAt } from '../member
 import { readConversation } from '../responses/conversation.js'
 import { COMMON_FIELDS, readReasoningAsked, type ResponsesDraft } from '../responses/request-draft.js'
 import { readToolChoice, readTools } from '../responses/tools.js'
+import { isSurelyClosedSchema } from '../strict-schema.js'
 import type { NamedTool, Tool, ToolChoice } from '../tools.js'
 import { chatMessages } from './messages.js'
 
@@ -72,7 +73,8 @@ function setFormat(format: Members, draft: ResponsesDraft): void {
 }
 
 const tools: Rule = (value, draft) => {
-  const all = readTools(value, draft.texts, draft.verdicts)
+  const all = readTools(value, draft, isSurelyClosedSchema)
+  draft.tools = all
   if (all.length === 0) return
   draft.set('tools', all.map(chatTool), 'tools')
   all.forEach(({ path, kind }, index) => {
@@ -86,7 +88,9 @@ function chatTool(tool: Tool): object {
   const { kind, name, description } = tool
   if (kind === 'function') {
     const { parameters, strict } = tool
-    return { type: kind, function: { name, description, parameters: parameters?.spelled, strict } }
+    // Not strict is what chat upstreams do by themselves.
+    const isStrict = strict === true ? strict : undefined
+    return { type: kind, function: { name, description, parameters: parameters?.spelled, strict: isStrict } }
   }
   const { syntax, definition } = tool.grammar ?? {}
   const format = tool.grammar === undefined ? undefined : { type: 'grammar', grammar: { syntax, definition } }

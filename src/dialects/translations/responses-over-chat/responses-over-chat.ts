@@ -12,7 +12,7 @@ import { chatRequest } from './request.js'
 export const responsesOverChat: Translator<ResponsesFields, ChatFields> = (body, target, verdicts) => {
   const draft = new ResponsesDraft(body, target, verdicts)
   const request = chatRequest(draft)
-  const envelope = new ResponseEnvelope(body, target.kept)
+  const envelope = new ResponseEnvelope(body, target.kept, draft.tools)
   const context = { envelope, wishes: draft.wishes, target }
   return {
     request,

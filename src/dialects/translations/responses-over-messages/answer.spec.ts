@@ -150,7 +150,12 @@ describe('The answer of a messages upstream as a response', () => {
   it('has arguments as they were spelled, and inputs of custom tools as text', () => {
     const answer = JSON.stringify(
       message(
-        [use('call_1', 'INPUT'), use('call_2', { input: '*** Begin' }, 'patch'), use('call_3', { other: 1 }, 'patch')],
+        [
+          use('call_1', 'INPUT'),
+          use('call_2', { input: '*** Begin' }, 'patch'),
+          use('call_3', { other: 1 }, 'patch'),
+          use('call_4', { input: 'say "hi {' }, 'patch'),
+        ],
         'tool_use',
       ),
     ).replace('"INPUT"', '{ "b":1.0,"a":[12345678901234567890,1e400]}')
@@ -165,6 +170,7 @@ describe('The answer of a messages upstream as a response', () => {
         name: 'patch',
       },
       { type: 'custom_tool_call', input: '{"other":1}' },
+      { type: 'custom_tool_call', status: 'completed', input: 'say "hi {' },
     ])
   })
 

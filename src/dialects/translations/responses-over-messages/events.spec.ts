@@ -144,6 +144,11 @@ describe('The events of a messages upstream as those of a response', () => {
       { type: 'custom_tool_call', input: '*', call_id: 'call_1', name: 'patch' },
     ],
     [
+      'the text of a custom tool that would be cut if it were JSON',
+      [begun(0, use('call_1', 'patch')), json(0, '{"input":"say '), json(0, '\\"hi {"}'), stop(0)],
+      { type: 'custom_tool_call', status: 'completed', input: 'say "hi {' },
+    ],
+    [
       'the input of a custom tool in another form',
       [begun(0, use('call_1', 'patch')), json(0, '{"text":"*"'), json(0, '}'), stop(0)],
       { type: 'custom_tool_call', input: '{"text":"*"}' },

@@ -1,11 +1,10 @@
 import { type ReasoningAsked, ResponsesDraft } from '../responses/request-draft.js'
 import { EFFORTS, type ThinkingFields, withoutThinking, withThinking } from '../to-messages/thinking.js'
-import type { Tool, ToolChoice } from '../tools.js'
+import type { ToolChoice } from '../tools.js'
 
 /** What is known of a messages request before all fields have been read, some of which depend on others. */
 export class MessagesDraft extends ResponsesDraft {
   reasoning: ReasoningAsked | undefined
-  tools: readonly Tool[] = []
   toolChoice: ToolChoice | undefined
   isSerial = false
   maximumTokens: number | undefined
@@ -18,7 +17,7 @@ const EFFORT = 'reasoning.effort'
 /** What the rest of the request says of thinking. */
 export interface ThinkingRequest {
   readonly maximumTokens: number
-  /** Upstreams do not let a model think that must call a tool; nor one whose last turn called tools, if its thoughts are lost. */
+  /** Upstreams do not let a model think that must call a tool; nor one that called tools since the user spoke, if its thoughts are lost. */
   readonly isAllowed: boolean
 }
 

@@ -9,7 +9,7 @@ import {
 } from '../responses/conversation.js'
 import type { ResponsesDraft } from '../responses/request-draft.js'
 import { CallIds, inputOfArguments } from '../tool-forms.js'
-import { type Block, blocksAt, type PlacedBlock, placeholderAt } from '../to-messages/blocks.js'
+import { type Block, contentAt, contentOf, type PlacedBlock, placeholderAt } from '../to-messages/blocks.js'
 import { recalledThoughts, withThoughts } from '../to-messages/remembered-thoughts.js'
 import { blocksIn, isThinkingType, isThoughtLost } from '../to-messages/thinking-blocks.js'
 import { BlockMaker } from './blocks.js'
@@ -54,20 +54,21 @@ export class MessagesConversation {
     this.complete()
   }
 
-  /** Whether the last turn of the model called tools, and what it thought before is not known any more. */
+  /** Whether the model called tools since the user spoke, and what it thought before is not known any more. */
   get isThoughtLost(): boolean {
     return isThoughtLost(this.messages)
   }
 
   /** Members of the upstream's request; sets their paths. */
-  fields(): { readonly system?: readonly Block[]; readonly messages: readonly object[] } {
-    const { paths } = this.draft
-    const system = blocksAt('system', this.instructions, paths)
+  fields(): { readonly system?: string | readonly Block[]; readonly messages: readonly object[] } {
+    const { draft, instructions } = this
+    const { paths } = draft
     const messages = this.messages.map(({ role, path, blocks }, index) => {
       paths.set(`messages.${index}`, path)
-      return { role, content: blocksAt(`messages.${index}.content`, blocks, paths) }
+      return { role, content: contentAt(`messages.${index}.content`, blocks, paths) }
     })
-    return { ...(system.length === 0 ? {} : { system }), messages }
+    const system = instructions.length === 0 ? {} : { system: contentAt('system', instructions, paths) }
+    return { ...system, messages }
   }
 
   /** Instructions at the end are what is to be answered. */
@@ -138,12 +139,7 @@ export class MessagesConversation {
   private resultBlock({ path, callId, parts }: Result): PlacedBlock {
     const result: Block = { type: 'tool_result', tool_use_id: this.resultIds.next(callId) }
     const blocks = this.maker.blocksOf(parts, result)
-    const [only] = parts
-    if (blocks.length > 0) {
-      // A string stays one.
-      const isString = parts.length === 1 && only?.kind === 'text' && only.path === `${path}.output`
-      result['content'] = isString ? only.text : blocks.map(({ block }) => block)
-    }
+    if (blocks.length > 0) result['content'] = contentOf(blocks.map(({ block }) => block))
     return { block: result, path }
   }
 

@@ -19,9 +19,10 @@ const messagesOf = (input: unknown, setting?: TranslationSetting): unknown =>
 
 const text = (words: string): object => ({ type: 'text', text: words })
 const said = (role: string, ...blocks: object[]): object => ({ role, content: blocks })
+const saidText = (role: string, content: string): object => ({ role, content })
 const user = (content: unknown): object => ({ role: 'user', content })
 
-const WEATHER = { type: 'function', name: 'weather', parameters: { type: 'object', properties: {} } }
+const WEATHER = { type: 'function', name: 'weather', parameters: { type: 'object', properties: {} }, strict: false }
 const PATCH = { type: 'custom', name: 'patch' }
 const CALL = { type: 'function_call', id: 'fc_1', call_id: 'call_1', name: 'weather', arguments: '{}' }
 const OUTPUT = { type: 'function_call_output', call_id: 'call_1', output: 'warm' }
@@ -47,12 +48,12 @@ describe('A request for a response at a messages upstream', () => {
     expect(translate({}).sent).toEqual({
       model: 'upstream-model',
       max_tokens: 20_000,
-      messages: [said('user', text('Hello'))],
+      messages: [saidText('user', 'Hello')],
     })
   })
 
   it.each<[object, object]>([
-    [{ instructions: 'Be short.' }, { system: [text('Be short.')] }],
+    [{ instructions: 'Be short.' }, { system: 'Be short.' }],
     [{ stream: true }, { stream: true }],
     [{ stream: false }, {}],
     [{ temperature: 0.5 }, { temperature: 0.5 }],
@@ -76,7 +77,7 @@ describe('A request for a response at a messages upstream', () => {
     expect(sent).toEqual({
       model: 'upstream-model',
       max_tokens: 20_000,
-      messages: [said('user', text('Hello'))],
+      messages: [saidText('user', 'Hello')],
       ...expected,
     })
     expect([verdicts.approximated, verdicts.dropped]).toEqual([undefined, undefined])
@@ -206,20 +207,20 @@ describe('Its conversation', () => {
     })
     expect(translate(request, { facts: { systemRole: 'system' } }).sent).toMatchObject({
       system: [text('a'), text('b')],
-      messages: [said('user', text('c')), said('system', text('d')), said('user', text('e'))],
+      messages: [saidText('user', 'c'), saidText('system', 'd'), saidText('user', 'e')],
     })
     expect(messagesOf([user('a'), { role: 'system', content: 'b' }])).toEqual([said('user', text('a'), text('b'))])
   })
 
   it('begins and ends with a user, who says something', () => {
     expect(messagesOf([{ role: 'assistant', content: 'a' }])).toEqual([
-      said('user', text('...')),
-      said('assistant', text('a')),
-      said('user', text('...')),
+      saidText('user', '...'),
+      saidText('assistant', 'a'),
+      saidText('user', '...'),
     ])
-    expect(messagesOf([])).toEqual([said('user', text('...'))])
+    expect(messagesOf([])).toEqual([saidText('user', '...')])
     expect(messagesOf([user(' '), user('a'), user([{ type: 'input_text', text: '' }])])).toEqual([
-      said('user', text('a')),
+      saidText('user', 'a'),
     ])
   })
 
@@ -264,7 +265,7 @@ describe('Its conversation', () => {
       said('assistant', USE),
       said(
         'user',
-        { ...RESULT, content: [text('c')], cache_control },
+        { ...RESULT, content: 'c', cache_control },
         { ...text('d'), cache_control },
         { ...text('e'), cache_control },
       ),
@@ -299,7 +300,7 @@ describe('Its conversation', () => {
     ]
     const id = expect.stringMatching(/^t_[a-z2-7]{52}$/) as unknown
     expect(messagesOf(input)).toEqual([
-      said('user', text('Weather?')),
+      saidText('user', 'Weather?'),
       said('assistant', text('Let me see.'), USE, { ...USE, id }),
       said(
         'user',
@@ -341,7 +342,7 @@ describe('Its conversation', () => {
     ])
     expect(
       messagesOf([user('a'), { role: 'assistant', content: [{ type: 'refusal', refusal: 'No.' }] }, user('b')]),
-    ).toEqual([said('user', text('a')), said('assistant', text('No.')), said('user', text('b'))])
+    ).toEqual([saidText('user', 'a'), saidText('assistant', 'No.'), saidText('user', 'b')])
   })
 })
 
@@ -430,7 +431,7 @@ describe('Its thinking', () => {
     ]
     const { sent, verdicts } = translate({ input, reasoning: { effort: 'low' } }, ADAPTIVE)
     expect(sent['messages']).toEqual([
-      said('user', text('a')),
+      saidText('user', 'a'),
       said('assistant', ...BLOCKS, text('b'), ...BLOCKS, USE),
       said('user', RESULT),
       said('assistant', ...BLOCKS, text('c')),
@@ -508,6 +509,21 @@ describe('Its thinking', () => {
     const lost = translate(request, { ...ADAPTIVE, thoughts })
     expect([lost.sent['thinking'], lost.verdicts.approximated]).toEqual([undefined, 'reasoning'])
   })
+
+  it('is switched off where that of any step since the user spoke is lost, and not for steps before', () => {
+    const recall = (id: string): string | undefined => (id === 'call_1' ? undefined : JSON.stringify(BLOCKS))
+    const thoughts = { remember: (): void => undefined, recall }
+    const later = [
+      { ...CALL, call_id: 'call_2' },
+      { ...OUTPUT, call_id: 'call_2' },
+    ]
+    const thinkingOf = (...between: object[]): unknown => {
+      const input = [user('a'), CALL, OUTPUT, ...between, ...later]
+      return translate({ input, reasoning: { effort: 'low' } }, { ...ADAPTIVE, thoughts }).sent['thinking']
+    }
+    expect(thinkingOf()).toBeUndefined()
+    expect(thinkingOf({ role: 'assistant', content: 'b' }, user('c'))).toEqual({ type: 'adaptive' })
+  })
 })
 
 describe('Its tools', () => {
@@ -525,6 +541,12 @@ describe('Its tools', () => {
         '{"name":"j","input_schema":{"type":"object","properties":{"input":{"type":"string"}},"required":["input"]}}',
     )
     expect(sentText).toContain('"schema":{"b":1.0,"a":0}')
+  })
+
+  it('that take nothing are sent with a closed schema where they are strict', () => {
+    const { sent } = translate({ tools: [{ type: 'function', name: 'f', strict: true }] })
+    const input_schema = { type: 'object', properties: {}, additionalProperties: false }
+    expect(sent['tools']).toEqual([{ name: 'f', input_schema, strict: true }])
   })
 
   const serial = { disable_parallel_tool_use: true }

@@ -13,7 +13,7 @@ export const responsesOverMessages: Translator<ResponsesFields, MessagesFields> 
   const draft = new MessagesDraft(body, target, verdicts)
   const { request, customNames } = messagesRequest(draft)
   const { wishes, paths } = draft
-  const envelope = new ResponseEnvelope(body, target.kept)
+  const envelope = new ResponseEnvelope(body, target.kept, draft.tools)
   const context = { envelope, wishes, target, customNames }
   return {
     request,

@@ -159,6 +159,7 @@ describe.each([CHAT, MESSAGES])('A request for a response at a $upstream upstrea
     [{ input: [OUTPUT, CALL] }, 'input[0].call_id', {}],
     [{ input: [CALL, OUTPUT, OUTPUT] }, 'input[2].call_id', {}],
     [{ input: [{ ...CALL, caller: { type: 'program', caller_id: 'a' } }, OUTPUT] }, 'input[0].caller', {}],
+    [{ input: [{ ...CALL, caller: 'program' }, OUTPUT] }, 'input[0].caller', {}],
     [{ input: [{ ...CALL, namespace: 'a' }, OUTPUT] }, 'input[0].namespace', {}],
   ])('is refused for %j, naming %s and a way out', (fields, path, facts) => {
     const { kind, message, details } = thrownBy(() => translate(fields, { facts: { ...facts } }))
@@ -180,6 +181,7 @@ describe.each([CHAT, MESSAGES])('A request for a response at a $upstream upstrea
     [{ input: [CALL, { ...OUTPUT, output: null }] }, 'input[1].output', 'missing_required_parameter'],
     [{ tools: [{ type: 'function' }] }, 'tools[0].name', 'missing_required_parameter'],
     [{ tools: [{ ...WEATHER, parameters: [] }] }, 'tools[0].parameters', 'invalid_type'],
+    [{ tools: [{ ...WEATHER, strict: 'yes' }] }, 'tools[0].strict', 'invalid_type'],
     [{ text: { format: 1 } }, 'text.format', 'invalid_type'],
     [{ text: { format: { type: 'json_schema', name: 'a' } } }, 'text.format.schema', 'missing_required_parameter'],
     [{ tool_choice: { type: 'function' } }, 'tool_choice.name', 'missing_required_parameter'],
@@ -191,6 +193,15 @@ describe.each([CHAT, MESSAGES])('A request for a response at a $upstream upstrea
     expect([kind, details]).toEqual(['invalid_request', { code, param: path }])
   })
 
+  it('tells a strict caller to say whether a function is strict where it cannot be so by default', () => {
+    const { message, details } = thrownBy(() => translate({ tools: [WEATHER] }, { isStrict: true }))
+    expect([details, message]).toEqual([
+      { code: 'unsupported_value', param: 'tools[0].strict' },
+      expect.stringContaining('only approximately. Send tools[0].strict: false, or true with a closed schema, or '),
+    ])
+    expect(translate({ tools: [{ ...WEATHER, strict: false }] }, { isStrict: true }).sent['tools']).toHaveLength(1)
+  })
+
   it('marks nothing for the prompt cache where the caller hears that the mark is dropped', () => {
     const said = { type: 'output_text', text: 'Hello', prompt_cache_breakpoint: { mode: 'explicit' } }
     const input = [user('Hi'), { role: 'assistant', content: [said] }, user('Well?')]
@@ -200,73 +211,94 @@ describe.each([CHAT, MESSAGES])('A request for a response at a $upstream upstrea
   })
 })
 
-describe.each([CHAT, MESSAGES])('The answer of a $upstream upstream as a response', ({ translate, answer }) => {
-  it('has every member of the type, says back what was asked, and counts inclusively', () => {
-    const before = Math.floor(Date.now() / 1000)
-    const response = translate({
-      instructions: 'Be short.',
-      metadata: { a: 'b' },
-      tools: [{ type: 'function', name: 'f' }],
-      reasoning: { effort: 'low', summary: 'auto' },
-      store: true,
-    }).answer(answer)
-    expect(response.created_at).toBeGreaterThanOrEqual(before)
-    expect(response).toEqual({
-      id: expect.stringMatching(/^resp_[\da-f]{52}$/),
-      object: 'response',
-      created_at: response.created_at,
-      status: 'completed',
-      background: false,
-      completed_at: expect.any(Number),
-      error: null,
-      incomplete_details: null,
-      instructions: 'Be short.',
-      max_output_tokens: 100,
-      metadata: { a: 'b' },
-      model: 'asked',
-      output: [
-        {
-          id: expect.stringMatching(/^msg_[\da-f]{52}$/),
-          type: 'message',
-          status: 'completed',
-          role: 'assistant',
-          content: [{ type: 'output_text', annotations: [], logprobs: [], text: 'Hello!' }],
+describe.each([CHAT, MESSAGES])(
+  'The answer of a $upstream upstream as a response',
+  ({ upstream, translate, answer }) => {
+    it('has every member of the type, says back what was asked, and counts inclusively', () => {
+      const before = Math.floor(Date.now() / 1000)
+      const response = translate({
+        instructions: 'Be short.',
+        metadata: { a: 'b' },
+        tools: [{ type: 'function', name: 'f' }],
+        reasoning: { effort: 'low', summary: 'auto' },
+        store: true,
+      }).answer(answer)
+      expect(response.created_at).toBeGreaterThanOrEqual(before)
+      expect(response).toEqual({
+        id: expect.stringMatching(/^resp_[\da-f]{52}$/),
+        object: 'response',
+        created_at: response.created_at,
+        status: 'completed',
+        background: false,
+        completed_at: expect.any(Number),
+        error: null,
+        incomplete_details: null,
+        instructions: 'Be short.',
+        max_output_tokens: 100,
+        metadata: { a: 'b' },
+        model: 'asked',
+        output: [
+          {
+            id: expect.stringMatching(/^msg_[\da-f]{52}$/),
+            type: 'message',
+            status: 'completed',
+            role: 'assistant',
+            content: [{ type: 'output_text', annotations: [], logprobs: [], text: 'Hello!' }],
+          },
+        ],
+        parallel_tool_calls: true,
+        previous_response_id: null,
+        prompt_cache_key: null,
+        prompt_cache_retention: null,
+        reasoning: { effort: 'low', summary: 'auto' },
+        safety_identifier: null,
+        service_tier: 'default',
+        store: false,
+        temperature: 1,
+        text: { format: { type: 'text' }, verbosity: 'medium' },
+        tool_choice: 'auto',
+        tools: [{ type: 'function', name: 'f', description: null, parameters: null, strict: true }],
+        top_logprobs: 0,
+        top_p: 1,
+        truncation: 'disabled',
+        usage: {
+          input_tokens: 20,
+          input_tokens_details: { cached_tokens: 5, cache_write_tokens: 2 },
+          output_tokens: 10,
+          output_tokens_details: { reasoning_tokens: 4 },
+          total_tokens: 30,
         },
-      ],
-      parallel_tool_calls: true,
-      previous_response_id: null,
-      prompt_cache_key: null,
-      prompt_cache_retention: null,
-      reasoning: { effort: 'low', summary: 'auto' },
-      safety_identifier: null,
-      service_tier: 'default',
-      store: false,
-      temperature: 1,
-      text: { format: { type: 'text' }, verbosity: 'medium' },
-      tool_choice: 'auto',
-      tools: [{ type: 'function', name: 'f', description: null, parameters: null, strict: true }],
-      top_logprobs: 0,
-      top_p: 1,
-      truncation: 'disabled',
-      usage: {
-        input_tokens: 20,
-        input_tokens_details: { cached_tokens: 5, cache_write_tokens: 2 },
-        output_tokens: 10,
-        output_tokens_details: { reasoning_tokens: 4 },
-        total_tokens: 30,
-      },
-      user: null,
+        user: null,
+      })
+      expect(translate({}).answer(answer)).toMatchObject({ reasoning: { effort: null, summary: null }, tools: [] })
     })
-    expect(translate({}).answer(answer)).toMatchObject({ reasoning: { effort: null, summary: null }, tools: [] })
-  })
 
-  it('may be kept once it is there, with its items apart', () => {
-    const run = translate({})
-    expect(run.translation.made?.()).toBeUndefined()
-    const { output, ...response } = run.answer(answer)
-    expect(parsedMade(run)).toEqual({ response: { ...response, output: [] }, output, responseId: response.id })
-  })
-})
+    const closed = { type: 'object', properties: {}, additionalProperties: false }
+
+    it.each<[object, boolean]>([
+      [{ parameters: closed }, upstream === 'chat'],
+      [{ parameters: closed, strict: null }, upstream === 'chat'],
+      [{ parameters: closed, strict: true }, true],
+      [{ parameters: closed, strict: false }, false],
+      [{ parameters: { type: 'object' } }, false],
+      [{ parameters: null }, true],
+      [{}, true],
+    ])('says of a function with %j what the upstream was sent as strict: %s', (of, strict) => {
+      const tools = [
+        { type: 'custom', name: 'c' },
+        { ...WEATHER, parameters: undefined, ...of },
+      ]
+      expect(translate({ tools }).answer(answer).tools).toMatchObject([{ name: 'c' }, { name: 'weather', strict }])
+    })
+
+    it('may be kept once it is there, with its items apart', () => {
+      const run = translate({})
+      expect(run.translation.made?.()).toBeUndefined()
+      const { output, ...response } = run.answer(answer)
+      expect(parsedMade(run)).toEqual({ response: { ...response, output: [] }, output, responseId: response.id })
+    })
+  },
+)
 
 /** What may be kept of a response. */
 function parsedMade({ translation }: ResponsesTranslation<object>): object | undefined {

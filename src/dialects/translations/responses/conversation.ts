@@ -147,7 +147,7 @@ function readMessage(item: Members, path: string, reading: PartReading): Item {
 
 /** Calls from within a program that the upstream runs belong to tools that are not served. */
 function refuseOtherCallers({ caller, namespace }: Members, path: string, { verdicts }: PartReading): void {
-  if (isRecord(caller) && caller['type'] !== 'direct') {
+  if (!isAbsent(caller) && !(isRecord(caller) && caller['type'] === 'direct')) {
     verdicts.refuse(`${path}.caller`, 'Only calls by the model itself are served.')
   }
   if (!isAbsent(namespace)) verdicts.refuse(`${path}.namespace`, 'Send calls of functions without a namespace.')

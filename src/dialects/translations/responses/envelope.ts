@@ -8,6 +8,7 @@ import type { ResponsesFields } from '../../openai-responses.js'
 import type { KeptTurn } from '../../translator.js'
 import { isAbsent, type Members, recordOr } from '../members.js'
 import type { AnswerEnd } from '../stop-reasons.js'
+import type { Tool } from '../tools.js'
 import { responseUsage, type TokenFigures } from '../usage.js'
 
 /** The response as it stands. */
@@ -41,6 +42,7 @@ export class ResponseEnvelope {
   constructor(
     private readonly body: JsonBody<ResponsesFields>,
     private readonly kept: KeptTurn | undefined,
+    private readonly tools: readonly Tool[],
   ) {}
 
   /** Of the item with this number in the output. */
@@ -62,7 +64,7 @@ export class ResponseEnvelope {
       service_tier: serviceTier ?? askedTier(this.body.fields),
       usage: usage === undefined ? null : responseUsage(usage),
     }
-    this.saidBack ??= jsonTextOf(saidBack(this.body, this.kept)).slice(1)
+    this.saidBack ??= jsonTextOf(saidBack(this.body, this.kept, this.tools)).slice(1)
     const before = `${JSON.stringify(state).slice(0, -1)},"output":[`
     const after = `],${this.saidBack}`
     if (status === 'completed' || status === 'incomplete') this.made = { responseId, response: before + after, output }
@@ -76,8 +78,12 @@ function askedTier(fields: object): unknown {
   return isAbsent(tier) || tier === 'auto' ? 'default' : tier
 }
 
-/** What was asked, with the defaults of what was left out; schemas as they were spelled. */
-function saidBack({ fields, bytes }: JsonBody<ResponsesFields>, kept: KeptTurn | undefined): object {
+/** What was asked, with the defaults of what was left out; schemas as they were spelled, and `tools` as they were sent. */
+function saidBack(
+  { fields, bytes }: JsonBody<ResponsesFields>,
+  kept: KeptTurn | undefined,
+  tools: readonly Tool[],
+): object {
   const asked: Members = { ...fields }
   const texts = new JsonTexts(bytes)
   const reasoning = recordOr(asked['reasoning'])
@@ -100,7 +106,7 @@ function saidBack({ fields, bytes }: JsonBody<ResponsesFields>, kept: KeptTurn |
     temperature: asked['temperature'] ?? 1,
     text: textSaidBack(recordOr(asked['text']), texts),
     tool_choice: asked['tool_choice'] ?? 'auto',
-    tools: toolsSaidBack(fields.tools, texts),
+    tools: toolsSaidBack(fields.tools, tools, texts),
     top_logprobs: 0,
     top_p: asked['top_p'] ?? 1,
     truncation: 'disabled',
@@ -116,11 +122,12 @@ function textSaidBack({ format, verbosity }: Members, texts: JsonTexts): object 
   return { format: { ...defaults, ...format, ...spelled }, verbosity: verbosity ?? 'medium' }
 }
 
-function toolsSaidBack(tools: ResponsesFields['tools'], texts: JsonTexts): readonly object[] {
-  return (tools ?? []).map((value, index) => {
+function toolsSaidBack(asked: ResponsesFields['tools'], sent: readonly Tool[], texts: JsonTexts): readonly object[] {
+  return (asked ?? []).map((value, index) => {
     const tool = recordOr(value)
-    if (tool['type'] === 'custom') return { description: null, format: { type: 'text' }, ...tool }
+    const sentTool = sent[index]
+    if (sentTool?.kind !== 'function') return { description: null, format: { type: 'text' }, ...tool }
     const parameters = isAbsent(tool['parameters']) ? null : texts.at('tools', index, 'parameters')?.text
-    return { ...tool, description: tool['description'] ?? null, parameters, strict: tool['strict'] ?? true }
+    return { ...tool, description: tool['description'] ?? null, parameters, strict: sentTool.strict ?? true }
   })
 }

@@ -1,7 +1,17 @@
 import { isRecord } from '../../../core/validation-rules.js'
 import type { ModelFacts } from '../../model-facts.js'
 import type { Verdicts } from '../../verdicts.js'
-import { dropUnknown, isAbsent, listAt, type Members, missingAt, objectAt, optionalTextAt, textAt } from '../members.js'
+import {
+  dropUnknown,
+  isAbsent,
+  isEmpty,
+  listAt,
+  type Members,
+  missingAt,
+  objectAt,
+  optionalTextAt,
+  textAt,
+} from '../members.js'
 
 interface PartPlace {
   /** As the caller writes it. */
@@ -54,9 +64,9 @@ const readText: PartReader = ({ text }, place) => ({ ...place, kind: 'text', tex
 const READERS: Readonly<Record<string, PartReader>> = {
   input_text: readText,
   output_text: (part, place, reading) => {
-    // Where sources stood in an earlier answer means nothing to a model; clients hand back empty lists.
-    if (Array.isArray(part['annotations']) && part['annotations'].length > 0) {
-      reading.verdicts.drop(`${place.path}.annotations`)
+    // Where sources stood in an earlier answer, and how likely it was, means nothing to a model.
+    for (const name of ['annotations', 'logprobs']) {
+      if (!isEmpty(part[name])) reading.verdicts.drop(`${place.path}.${name}`)
     }
     return readText(part, place, reading)
   },
@@ -112,10 +122,17 @@ function readPart(value: unknown, path: string, speaker: Speaker, reading: PartR
   return reader(part, { path, isBreakpoint: isMarked(part, known, path, reading) }, reading)
 }
 
+/** How long upstreams keep what they cache is not the caller's choice there. */
+const MARK = new Set(['mode'])
+
 function isMarked(part: Members, known: ReadonlySet<string>, path: string, { verdicts }: PartReading): boolean {
   const mark = part['prompt_cache_breakpoint']
   if (isAbsent(mark) || !known.has('prompt_cache_breakpoint')) return false
-  if (isRecord(mark) && mark['mode'] === 'explicit') return true
-  verdicts.drop(`${path}.prompt_cache_breakpoint`)
+  const markPath = `${path}.prompt_cache_breakpoint`
+  if (isRecord(mark) && mark['mode'] === 'explicit') {
+    dropUnknown(mark, MARK, markPath, verdicts)
+    return true
+  }
+  verdicts.drop(markPath)
   return false
 }

@@ -6,6 +6,7 @@ import type { Verdicts } from '../../verdicts.js'
 import { PathMap } from '../caller-paths.js'
 import { applyFieldTable, elsewhere, type FieldRule, type FieldTable, refused, refusedUnless } from '../field-table.js'
 import { isAbsent, listAt, objectAt, optionalTextAt } from '../members.js'
+import type { Tool } from '../tools.js'
 import { SEND_ITEMS } from './conversation.js'
 import type { PartReading } from './parts.js'
 
@@ -23,6 +24,7 @@ export class ResponsesDraft implements PartReading {
   readonly upstream: Record<string, unknown> = {}
   readonly paths = new PathMap()
   readonly wishes: ReasoningWishes = { isSummaryWanted: false, isSealWanted: false }
+  tools: readonly Tool[] = []
   /** The request as it was spelled. */
   readonly texts: JsonTexts
 

@@ -1,16 +1,37 @@
 import type { JsonText, JsonTexts } from '../../../core/json-text.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import type { Verdicts } from '../../verdicts.js'
-import { dropUnknown, isAbsent, listAt, type Members, objectAt, optionalTextAt, textAt } from '../members.js'
+import {
+  dropUnknown,
+  isAbsent,
+  listAt,
+  type Members,
+  objectAt,
+  optionalTextAt,
+  textAt,
+  wrongShape,
+} from '../members.js'
 import type { NamedTool, Tool, ToolChoice } from '../tools.js'
 
 const FUNCTION = new Set(['type', 'name', 'description', 'parameters', 'strict', 'allowed_callers', 'defer_loading'])
 const CUSTOM = new Set(['type', 'name', 'description', 'format', 'allowed_callers', 'defer_loading'])
 
+const TEXT_FORMAT = new Set(['type'])
+const GRAMMAR_FORMAT = new Set(['type', 'syntax', 'definition'])
+const NAMED_CHOICE = new Set(['type', 'name'])
+const ALLOWED_CHOICE = new Set(['type', 'mode', 'tools'])
+
 const ONLY_CALLABLE = 'Send functions and custom tools, which the caller runs.'
 
+/** Whether a function with these parameters is sent as strict where the caller does not say. */
+type StrictDefault = (schema: Members) => boolean
+
 /** Reads the tools; `texts` is the request as it was spelled. Throws `invalid_request`, also for tools that upstreams run. */
-export function readTools(tools: unknown, texts: JsonTexts, verdicts: Verdicts): readonly Tool[] {
+export function readTools(
+  tools: unknown,
+  { texts, verdicts }: { readonly texts: JsonTexts; readonly verdicts: Verdicts },
+  isStrictByDefault: StrictDefault,
+): readonly Tool[] {
   return listAt(tools, 'tools').map((value, index) => {
     const path = `tools[${index}]`
     const tool = objectAt(value, path)
@@ -25,20 +46,48 @@ export function readTools(tools: unknown, texts: JsonTexts, verdicts: Verdicts):
       description: optionalTextAt(tool['description'], `${path}.description`),
     }
     return type === 'custom'
-      ? { ...head, kind: 'custom', grammar: grammarOf(tool['format'], path, verdicts) }
-      : readFunction(tool, head, texts.at('tools', index, 'parameters')?.text)
+      ? { ...head, kind: type, grammar: grammarOf(tool['format'], path, verdicts) }
+      : readFunction(tool, head, texts.at('tools', index, 'parameters')?.text, { verdicts, isStrictByDefault })
   })
 }
 
-function readFunction(tool: Members, head: Omit<Tool, 'kind'>, spelled: JsonText | undefined): Tool {
-  const { parameters, strict } = tool
+function readFunction(
+  tool: Members,
+  head: Omit<Tool, 'kind'>,
+  spelled: JsonText | undefined,
+  terms: StrictTerms,
+): Tool {
+  const { parameters } = tool
   const schema = isAbsent(parameters) ? undefined : objectAt(parameters, `${head.path}.parameters`)
   return {
     ...head,
     kind: 'function',
     parameters: schema === undefined || spelled === undefined ? undefined : { schema, spelled },
-    strict: typeof strict === 'boolean' ? strict : undefined,
+    strict: strictOf(tool, schema, head.path, terms),
   }
+}
+
+/** What becomes of `strict`, which is true by default. */
+interface StrictTerms {
+  readonly verdicts: Verdicts
+  readonly isStrictByDefault: StrictDefault
+}
+
+/** undefined where it means nothing: a function that takes nothing is called with nothing. */
+function strictOf(
+  { strict }: Members,
+  schema: Members | undefined,
+  path: string,
+  terms: StrictTerms,
+): boolean | undefined {
+  if (typeof strict === 'boolean') return strict
+  if (!isAbsent(strict)) throw wrongShape(`${path}.strict`, 'a boolean', strict)
+  if (schema === undefined) return undefined
+  const isStrict = terms.isStrictByDefault(schema)
+  if (!isStrict) {
+    terms.verdicts.approximate(`${path}.strict`, `Send ${path}.strict: false, or true with a closed schema`)
+  }
+  return isStrict
 }
 
 /** Tools that are loaded later, or called from programs, need an upstream that does so. */
@@ -53,9 +102,10 @@ function checkCallers(tool: Members, path: string, verdicts: Verdicts): void {
 function grammarOf(format: unknown, path: string, verdicts: Verdicts): Members | undefined {
   if (isAbsent(format)) return undefined
   const grammar = objectAt(format, `${path}.format`)
-  if (grammar['type'] === 'text') return undefined
-  if (grammar['type'] === 'grammar') return grammar
-  return verdicts.refuse(`${path}.format.type`, 'Send text or grammar.')
+  const { type } = grammar
+  if (type !== 'text' && type !== 'grammar') return verdicts.refuse(`${path}.format.type`, 'Send text or grammar.')
+  dropUnknown(grammar, type === 'text' ? TEXT_FORMAT : GRAMMAR_FORMAT, `${path}.format`, verdicts)
+  return type === 'text' ? undefined : grammar
 }
 
 /** Reads `tool_choice`. Throws `invalid_request`, also for tools that upstreams run. */
@@ -63,8 +113,15 @@ export function readToolChoice(choice: unknown, verdicts: Verdicts): ToolChoice 
   const path = 'tool_choice'
   if (choice === 'none' || choice === 'auto' || choice === 'required') return { kind: choice, path }
   const object = isRecord(choice) ? choice : verdicts.refuse(path, 'Send none, auto, required or an object.')
-  if (object['type'] !== 'allowed_tools') return { kind: 'named', path, tool: namedTool(object, path, verdicts) }
-  const { mode, tools } = object
+  if (object['type'] === 'allowed_tools') return allowedTools(object, path, verdicts)
+  const tool = namedTool(object, path, verdicts)
+  dropUnknown(object, NAMED_CHOICE, path, verdicts)
+  return { kind: 'named', path, tool }
+}
+
+function allowedTools(choice: Members, path: string, verdicts: Verdicts): ToolChoice {
+  dropUnknown(choice, ALLOWED_CHOICE, path, verdicts)
+  const { mode, tools } = choice
   if (mode !== 'auto' && mode !== 'required') verdicts.refuse(`${path}.mode`, 'Send auto or required.')
   return {
     kind: 'allowed',

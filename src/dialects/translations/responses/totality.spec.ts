@@ -57,6 +57,13 @@ const fieldPlace = (path: string, ...names: readonly string[]): Place => ({
   }),
 })
 
+/** What the gateway does not know is lost. */
+const LATER = { x_later: 1 }
+const saying = (part: object): object => ({ input: [HELLO, { role: 'assistant', content: [part] }, HELLO] })
+const marked = (prompt_cache_breakpoint: object): object => ({
+  input: [{ role: 'user', content: [{ type: 'input_text', text: 'x', prompt_cache_breakpoint }] }],
+})
+
 /** Of an item or a part: who made it and how far it got means nothing to a model. */
 const ITSELF: Rows = { id: ['x_1', 'meaningless'], status: ['completed', 'meaningless'] }
 const PHASE: Rows = { phase: ['commentary', 'dropped'] }
@@ -91,7 +98,7 @@ const INTERFACES = (upstream: Upstream): readonly (readonly [string, Place, obje
       'ResponseOutputText',
       MODEL_PART,
       { type: 'output_text', text: 'x' },
-      { annotations: [[{ type: 'file_path' }], 'dropped'], logprobs: [[], 'meaningless'] },
+      { annotations: [[{ type: 'file_path' }], 'dropped'], logprobs: [[{ token: 'x' }], 'dropped'] },
     ],
     ['ResponseOutputRefusal', MODEL_PART, { type: 'refusal', refusal: 'No' }, {}],
     [
@@ -322,6 +329,34 @@ describe.each(['chat', 'messages'] as const)('Over %s', (upstream) => {
 
   it.each(UNIONS(upstream))('every alternative of %s has a verdict, which is given', (_name, names, place, rows) => {
     expectVerdicts(names, alternativeProbes(rows, place), translate)
+  })
+
+  /** By the parameters of a function that says nothing of `strict`: what becomes of the default, which is true. */
+  const byDefault: readonly (readonly [string, object | undefined, Verdict])[] = [
+    ['closed', SCHEMA, upstream === 'chat' ? 'translated' : 'approximated'],
+    ['open', { type: 'object', properties: { a: { type: 'string' } } }, 'approximated'],
+    ['with what strict upstreams refuse', { ...SCHEMA, minProperties: 0 }, 'approximated'],
+    ['none', undefined, 'meaningless'],
+  ]
+
+  it.each(byDefault)('the default of strict has a verdict; parameters: %s', (_what, parameters, verdict) => {
+    for (const strict of [undefined, null]) {
+      const tools = [{ type: 'function', name: 'f', parameters, strict }]
+      const run = TRANSLATORS[upstream]({ input: 'Hi', max_output_tokens: 20, tools })
+      const { approximated, dropped } = run.verdicts
+      expect([approximated, dropped]).toEqual([verdict === 'approximated' ? 'tools[0].strict' : undefined, undefined])
+      expect(run.sentText.includes('"strict":true')).toBe(verdict === 'translated')
+    }
+  })
+
+  it.each<[string, object]>([
+    ['input[1].content[0].logprobs', saying({ type: 'output_text', text: 'x', logprobs: [{ token: 'x' }] })],
+    ['input[1].content[0].annotations', saying({ type: 'output_text', text: 'x', annotations: { type: 'file_path' } })],
+    ['input[0].content[0].prompt_cache_breakpoint.ttl', marked({ mode: 'explicit', ttl: '1h' })],
+    ['tools[0].format.x_later', TOOL.request({ type: 'custom', name: 'g', format: { type: 'text', ...LATER } })],
+    ['tool_choice.x_later', fieldPlace('', 'tool_choice').request({ type: 'custom', name: 'g', ...LATER })],
+  ])('nothing is lost in silence: %s', (path, request) => {
+    expect(translate(request).verdicts.dropped).toBe(path)
   })
 
   it('every type of tool of the vendor’s client is translated or refused', () => {

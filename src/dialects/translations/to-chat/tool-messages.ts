@@ -29,10 +29,19 @@ export function toolParts(callId: string, parts: readonly ChatPart[]): ToolParts
   return { texts, attachments }
 }
 
-/** The message for a result: a string where that is enough, as there are upstreams that take nothing else. */
-export function toolMessage(callId: string, texts: readonly ChatPart[]): ChatMessage {
-  const [only] = texts
-  const isPlain = texts.length === 1 && only !== undefined && !('prompt_cache_breakpoint' in only)
-  const content = texts.length === 0 || isPlain ? (only?.text ?? '') : texts
-  return { role: 'tool', tool_call_id: callId, content }
+/** A string where that is enough: there are upstreams that take nothing else. Marks of the cache need a part. */
+export function contentOf(parts: ChatPart[]): string | ChatPart[] {
+  const [only] = parts
+  const text = parts.length === 1 && only?.type === 'text' ? only.text : undefined
+  return text === undefined || only === undefined || isMarked(only) ? parts : text
 }
+
+/** Whether the cached beginning of a conversation is to end here. */
+export const isMarked = (part: ChatPart): boolean => 'prompt_cache_breakpoint' in part
+
+/** The message for a result. */
+export const toolMessage = (callId: string, texts: ChatPart[]): ChatMessage => ({
+  role: 'tool',
+  tool_call_id: callId,
+  content: texts.length === 0 ? '' : contentOf(texts),
+})

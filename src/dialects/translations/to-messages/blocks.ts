@@ -24,12 +24,20 @@ export interface PlacedBlock {
   readonly path: string
 }
 
-/** The blocks as they stand at `place` of the upstream's request, and in `paths` the caller's fields that they were made of. */
-export function blocksAt(place: string, blocks: readonly PlacedBlock[], paths: PathMap): readonly Block[] {
-  return blocks.map(({ block, path }, index) => {
+/** The content that stands at `place` of the upstream's request, and in `paths` the caller's fields that its blocks were made of. */
+export function contentAt(place: string, placed: readonly PlacedBlock[], paths: PathMap): string | readonly Block[] {
+  const blocks = placed.map(({ block, path }, index) => {
     paths.set(`${place}.${index}`, path)
     return block
   })
+  return contentOf(blocks)
+}
+
+/** One text alone is a string, the same whatever the client's dialect. A mark of the cache needs a block. */
+export function contentOf(blocks: readonly Block[]): string | readonly Block[] {
+  const [first] = blocks
+  const text = blocks.length === 1 && first?.type === 'text' ? first['text'] : undefined
+  return typeof text === 'string' && first?.['cache_control'] === undefined ? text : blocks
 }
 
 /** A text block; none for a text of white space alone, which upstreams refuse. */

@@ -20,11 +20,19 @@ interface Turn {
   readonly blocks: readonly PlacedBlock[]
 }
 
-/** Whether the last turn of the assistant called tools, and what it thought before is not known any more. */
+/** Whether the assistant called tools since the user spoke, or in its last turn, and what it thought before is not known any more. */
 export function isThoughtLost(turns: readonly Turn[]): boolean {
-  const turn = turns.findLast(({ role }) => role === 'assistant')?.blocks ?? []
-  const firstCall = turn.findIndex(({ block }) => block.type === 'tool_use')
-  return firstCall !== -1 && !turn.slice(0, firstCall).some(({ block }) => isThinkingType(block.type))
+  const said = turns.findLastIndex(({ role, blocks }) => role === 'user' && !blocks.every(isToolResult))
+  const last = turns.findLastIndex(isAssistant)
+  return turns.slice(Math.max(0, Math.min(said, last))).some((turn) => isAssistant(turn) && callsWithoutThought(turn))
+}
+
+const isAssistant = ({ role }: Turn): boolean => role === 'assistant'
+const isToolResult = ({ block }: PlacedBlock): boolean => block.type === 'tool_result'
+
+function callsWithoutThought({ blocks }: Turn): boolean {
+  const firstCall = blocks.findIndex(({ block }) => block.type === 'tool_use')
+  return firstCall !== -1 && !blocks.slice(0, firstCall).some(({ block }) => isThinkingType(block.type))
 }
 
 /** JSON text of thinking blocks, which a client keeps sealed. */

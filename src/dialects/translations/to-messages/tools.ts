@@ -2,7 +2,7 @@ import type { ModelFacts } from '../../model-facts.js'
 import type { Verdicts } from '../../verdicts.js'
 import type { PathMap } from '../caller-paths.js'
 import { invalidShape, type Members } from '../members.js'
-import { NO_INPUT, objectSchema, TEXT_INPUT } from '../tool-forms.js'
+import { CLOSED_NO_INPUT, NO_INPUT, objectSchema, TEXT_INPUT } from '../tool-forms.js'
 import type { NamedTool, Tool, ToolChoice } from '../tools.js'
 
 /** What a caller asks of tools. */
@@ -103,7 +103,8 @@ function upstreamTool(tool: Tool, verdicts: Verdicts): object {
   const head = { name, ...(description === '' ? {} : { description }) }
   if (tool.kind === 'function') {
     const { parameters, strict } = tool
-    const input_schema = parameters === undefined ? NO_INPUT : objectSchema(parameters.schema, parameters.spelled)
+    const noInput = strict === true ? CLOSED_NO_INPUT : NO_INPUT
+    const input_schema = parameters === undefined ? noInput : objectSchema(parameters.schema, parameters.spelled)
     return { ...head, input_schema, ...(strict === true ? { strict } : {}) }
   }
   if (tool.grammar !== undefined) verdicts.refuse(`${bodyPath}.format`, 'Send a custom tool without a grammar.')
