@@ -180,12 +180,35 @@ describe('http adapter', () => {
       expect([await post('/v1/X'), await post('/v1/x/'), (await get('/v1/x')).body]).toEqual(Array(3).fill('another'))
     })
 
-    it('that pass a request on leave it to Express', async () => {
-      adapter.post('/v1/x', (_request, _response, next) => {
-        next?.()
-      })
-      app.use(reply('another'))
-      expect(await post('/v1/x')).toBe('another')
+    it.each<[string, (next: (error?: unknown) => void) => unknown]>([
+      ['reject', () => Promise.reject(new Error('a fault'))],
+      [
+        'throw',
+        () => {
+          throw new Error('a fault')
+        },
+      ],
+      [
+        'hand an error on',
+        (next) => {
+          next(new Error('a fault'))
+        },
+      ],
+      [
+        'pass a request on',
+        (next) => {
+          next()
+        },
+      ],
+    ])('that %s answer 500, once, without what happened', async (_what, fault) => {
+      const handler = jest.fn((_request: unknown, _response: unknown, next?: unknown) =>
+        fault(next as (error?: unknown) => void),
+      )
+      adapter.post('/v1/x', handler)
+      const answer = await post('/v1/x')
+      expect(answer).toContain('"code":"internal_error"')
+      expect(answer).not.toContain('a fault')
+      expect(handler).toHaveBeenCalledTimes(1)
     })
   })
 

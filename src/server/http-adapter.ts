@@ -5,8 +5,9 @@ import { ExpressAdapter } from '@nestjs/platform-express'
 import express, { type Express } from 'express'
 import { ProviderResponse } from '../core/byte-stream.js'
 import { type Dialect, UNKNOWN_PATH } from '../core/endpoint.js'
+import { GatewayError } from '../core/errors.js'
 import { contextOf, findContext } from '../core/request-context.js'
-import { sendClientError } from './error-filter.js'
+import { sendClientError, sendError } from './error-filter.js'
 import { stampResponses } from './response-headers.js'
 import { writeResponse } from './response-writer.js'
 import {
@@ -99,11 +100,7 @@ export class GatewayHttpAdapter extends ExpressAdapter {
       if (this.startRequest(request, response) === false) return
       const handler = request.method === 'POST' ? this.handlers.get(findContext(request)?.path ?? '') : undefined
       if (handler === undefined) handle(request, response)
-      else {
-        handler(request, response, () => {
-          handle(request, response)
-        })
-      }
+      else void runHandler(handler, request, response)
     }
     const serve = (request: IncomingMessage, response: ServerResponse): void => {
       const socket = request.socket as RespondedSocket
@@ -174,6 +171,22 @@ export class GatewayHttpAdapter extends ExpressAdapter {
 const PATH_PARAMETER = /[:*{}()[\]?+!\\]/
 
 type RouteHandler = Parameters<ExpressAdapter['post']>[1]
+
+/** What a handler of Nest throws has been answered by its exception filter; whatever comes here is a fault of the gateway. */
+async function runHandler(handler: RouteHandler, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const fail = (cause: unknown): void => {
+    const error = new GatewayError('internal', 'The gateway failed to answer this request.', { cause })
+    sendError(error, contextOf(request), request, response)
+  }
+  const pass = (error?: unknown): void => {
+    fail(error ?? new Error('The route has passed its request on.'))
+  }
+  try {
+    await handler(request, response, pass)
+  } catch (error) {
+    fail(error)
+  }
+}
 
 /** Stands on the socket itself: each entry of a weak map is looked at by every collection of the young heap. */
 const LAST_RESPONSE = Symbol('lastAnswer')

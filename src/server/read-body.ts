@@ -87,30 +87,11 @@ export function readBody(
   return body
 }
 
-interface BodyBytes {
-  add(chunk: Buffer): void
-  bytes(): Buffer
-}
-
-/** Of an announced length, which is checked before, the memory is taken once: pieces of a megabyte that are joined at its end take it twice. */
-function bodyOf(announcedBytes: number | undefined): BodyBytes {
-  const chunks: Buffer[] = []
-  if (announcedBytes === undefined) return { add: (chunk) => chunks.push(chunk), bytes: () => Buffer.concat(chunks) }
-  const whole = Buffer.allocUnsafe(announcedBytes)
-  let received = 0
-  return {
-    add: (chunk) => {
-      received += chunk.copy(whole, received)
-    },
-    bytes: () => whole.subarray(0, received),
-  }
-}
-
 function readArrivingBody(request: IncomingMessage, response: ServerResponse, limits: BodyLimits): Promise<Buffer> {
   const room = reserveMemory(request, limits.maximumBytes)
   continueIfAsked(request, response)
   return new Promise((resolve, reject) => {
-    const body = bodyOf(declaredBytes(request))
+    const chunks: Buffer[] = []
     let received = 0
     const settle = (outcome: () => void): void => {
       clearTimeout(timer)
@@ -128,11 +109,11 @@ function readArrivingBody(request: IncomingMessage, response: ServerResponse, li
       received += chunk.length
       if (received > limits.maximumBytes) fail(bodyTooLarge(limits.maximumBytes))
       else if (room?.arrived(chunk.length) === false) fail(memoryFull())
-      else body.add(chunk)
+      else chunks.push(chunk)
     }
     const onEnd = (): void => {
       settle(() => {
-        resolve(body.bytes())
+        resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, received))
       })
     }
     const onClose = (): void => {

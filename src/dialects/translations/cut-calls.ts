@@ -9,12 +9,13 @@ const CLOSING_BRACKET = 0x5d
 const OPENING_BRACE = 0x7b
 const CLOSING_BRACE = 0x7d
 
-/** Where the arguments of a call end, which come in pieces. What is no object has no end of its own: it may be anything. */
+/** Where the arguments of a call end, which come in pieces. What is no object or list has no end of its own: it may be anything. */
 export class JsonEnd {
   isReached = false
-  /** More than blanks has come behind the end. */
+  /** More than blanks has come behind the end of an object, as which arguments are sent. */
   isPassed = false
-  private isObject: boolean | undefined
+  /** The first character that is no blank. */
+  private start: string | undefined
   private depth = 0
   private isInString = false
   private isEscaped = false
@@ -26,12 +27,13 @@ export class JsonEnd {
 
   add(piece: string): void {
     const position = this.isReached ? 0 : this.scan(piece)
-    if (this.isReached && !this.isPassed) this.isPassed = piece.slice(position).trim() !== ''
+    if (this.isReached && !this.isPassed) this.isPassed = this.start === '{' && piece.slice(position).trim() !== ''
   }
 
   /** One loop over character codes, as each call passes through it: twice as fast as a method for each. Returns where it ended. */
   private scan(piece: string): number {
-    this.isObject ??= startsObject(piece)
+    this.start ??= piece.trimStart()[0]
+    const hasEnd = this.start === '{' || this.start === '['
     let { depth, isInString, isEscaped } = this
     let position = 0
     while (position < piece.length && !this.isReached) {
@@ -42,20 +44,13 @@ export class JsonEnd {
         else if (code === QUOTE) isInString = false
       } else if (code === QUOTE) isInString = true
       else if (code === OPENING_BRACE || code === OPENING_BRACKET) depth++
-      else if (code === CLOSING_BRACE || code === CLOSING_BRACKET)
-        this.isReached = --depth === 0 && this.isObject === true
+      else if (code === CLOSING_BRACE || code === CLOSING_BRACKET) this.isReached = --depth === 0 && hasEnd
     }
     this.depth = depth
     this.isInString = isInString
     this.isEscaped = isEscaped
     return position
   }
-}
-
-/** undefined = blank until now. */
-function startsObject(piece: string): boolean | undefined {
-  const start = piece.trimStart()
-  return start === '' ? undefined : start.startsWith('{')
 }
 
 /** Whether the arguments of a call end too early. */

@@ -298,6 +298,12 @@ describe('A stream of chat chunks', () => {
     }
   })
 
+  it('has each of several calls that the upstream gives the same index, also where the arguments are lists', () => {
+    const called = (id: string, input: string): Members => ({ index: 0, id, function: { name: 'f', arguments: input } })
+    const events = play(calls(called('c0', '[1]')), calls(called('c1', '[2]')), delta({}, 'tool_calls'))
+    expect(events.flatMap(({ content_block: block }) => block ?? [])).toMatchObject([{ id: 'c0' }, { id: 'c1' }])
+  })
+
   it.each([
     ['at one index', { index: 0 }],
     ['without an index', {}],
