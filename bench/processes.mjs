@@ -111,7 +111,7 @@ class Service {
         () => 0,
       )
       if (status === 200) return
-      await new Promise((resolve) => setTimeout(resolve, 50))
+      await new Promise((resolve) => setTimeout(resolve, 10))
     }
     const how = running.has(this) ? 'was not ready in time' : 'ended while starting'
     throw new Error(`${this.name} ${how}:\n${this.logTail()}`)

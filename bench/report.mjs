@@ -53,8 +53,8 @@ function peersTable(cpu) {
 }
 
 /** What the compiler was still at work on; the warm-up of a quick run is too short for most. */
-function unsettledText({ cpu, mode }) {
-  const names = Object.values(cpu).flatMap(({ title, settled }) =>
+function unsettledText({ cpu, translated, mode }) {
+  const names = [...Object.values(cpu), ...translated].flatMap(({ title, settled }) =>
     Object.entries(settled).flatMap(([role, isSettled]) => (isSettled ? [] : [`${title} (${role})`])),
   )
   return mode === 'quick' || names.length === 0 ? [] : [`Not settled when measured: ${names.join('; ')}.`]

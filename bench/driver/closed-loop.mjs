@@ -51,6 +51,7 @@ export function closedLoop({
         onError: (error) => {
           if (mayFail) {
             total.failed += 1
+            connections[index].close()
             connections[index] = new Connection(port)
             return next(connections[index], exchange)
           }

@@ -32,7 +32,8 @@ export async function warmUp(session, target, name, { warmUpSlotMs, warmUpLimitM
     const { targetUs, completed } = await slot(session, target, name, warmUpSlotMs, scenario)
     const last = [...costs.splice(-SETTLED_SLOTS + 1), targetUs / completed]
     costs.push(...last)
-    if (last.length === SETTLED_SLOTS && Math.max(...last) <= Math.min(...last) * (1 + SETTLED_SHARE)) return true
+    if (last.length === SETTLED_SLOTS && completed > 0 && Math.max(...last) <= Math.min(...last) * (1 + SETTLED_SHARE))
+      return true
   }
   return false
 }
@@ -49,12 +50,14 @@ async function round(session, targets, name, index, slotMs) {
   return { us, slots }
 }
 
-/** The gateway against another role, in the same rounds. */
+/** The gateway against another role, in the same rounds; without figures where the other has answered nothing in one of them. */
 function comparison(rounds, role, target) {
+  const failed = rounds.reduce((sum, { slots }) => sum + slots[role].failed, 0)
+  if (rounds.some(({ slots }) => slots[role].completed === 0)) return { failed, ratio: undefined, met: undefined }
   const ratios = rounds.map(({ us }) => us.gateway / us[role])
   const ratio = median(ratios)
   return {
-    failed: rounds.reduce((sum, { slots }) => sum + slots[role].failed, 0),
+    failed,
     us: median(rounds.map(({ us }) => us[role])),
     ratio,
     lowestRatio: Math.min(...ratios),

@@ -1,28 +1,29 @@
 import { closedLoop } from '../driver/closed-loop.mjs'
+import { exchangeOnce } from '../driver/connection.mjs'
 import { SCENARIOS, wireBytes } from '../scenarios.mjs'
 import { median } from '../statistics.mjs'
 
 const STREAMS = 100
-const CALLERS = 4
+
+/** Streams of as many callers as those that have settled. */
+async function streamsUs(session, target, limit) {
+  const { request, concurrency } = SCENARIOS.stream
+  const load = { port: target.port, request: wireBytes(request, target), expectedBytes: target.expected.stream }
+  const run = () => closedLoop({ ...load, concurrency, durationMs: 20_000, limit })
+  const { targetUs, completed } = await session.slot(target, 'stream', run)
+  return targetUs / completed
+}
 
 /** One start: until the first answer, memory before any request but probes, and what the first streams of the process cost. */
 async function oneStart(session, role) {
   const startedAtMs = performance.now()
   const started = role === 'gateway' ? await session.startGateway() : await session.startYardstick()
   const target = { ...started, expected: session[role].expected }
-  const load = (name) => ({
-    port: target.port,
-    request: wireBytes(SCENARIOS[name].request, target),
-    expectedBytes: target.expected[name],
-  })
   try {
-    const residentBytes = target.service.residentBytes()
-    const first = { ...load('chat'), concurrency: 1, durationMs: 5_000, limit: 1 }
-    await session.slot(target, 'chat', () => closedLoop(first))
+    await exchangeOnce(target.port, wireBytes(SCENARIOS.chat.request, target))
     const firstAnswerMs = performance.now() - startedAtMs
-    const streams = { ...load('stream'), concurrency: CALLERS, durationMs: 10_000, limit: STREAMS }
-    const { targetUs, completed } = await session.slot(target, 'stream', () => closedLoop(streams))
-    return { firstAnswerMs, residentBytes, firstStreamsUs: targetUs / completed }
+    const residentBytes = target.service.residentBytes()
+    return { firstAnswerMs, residentBytes, firstStreamsUs: await streamsUs(session, target, STREAMS) }
   } finally {
     await target.service.stop()
   }

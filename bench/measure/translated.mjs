@@ -33,7 +33,8 @@ export async function measureTranslated(session, { translated: { pairs: count, s
     await session.probe(gateway, scenariosOf(rows))
     const results = []
     for (const row of rows) {
-      for (const role of ROLES) await warmUp(session, gateway, row[role].title, warmUpPlan, row[role])
+      const settled = {}
+      for (const role of ROLES) settled[role] = await warmUp(session, gateway, row[role].title, warmUpPlan, row[role])
       const pairs = []
       for (let index = 0; index < count; index++) pairs.push(await pair(session, gateway, row, index, slotMs))
       const over = (name) => pairs.map((one) => one[name])
@@ -48,6 +49,7 @@ export async function measureTranslated(session, { translated: { pairs: count, s
         lowestUs: Math.min(...over('addsUs')),
         highestUs: Math.max(...over('addsUs')),
         ratio,
+        settled,
         target: row.target,
         met: ratio <= row.target,
         pairs,
