@@ -265,11 +265,16 @@ describe('started in an empty directory, the gateway', () => {
 
 describe('The bundles', () => {
   it('keep the names of modules, DTOs, errors and controllers', async () => {
-    const files = (await readdir('dist')).filter((name) => name.endsWith('.js'))
-    const bundles = await Promise.all(files.map((name) => readFile(join('dist', name), 'utf8')))
-    const sections = bundles.flatMap((text) => text.split(/^(?=\/\/ (?:dist|packages|node_modules)\/)/m))
-    const own = sections.filter((text) => /^\/\/ (?:dist|packages)\//.test(text))
-    expect(own.length).toBeGreaterThan(300)
-    expect(own.flatMap((text) => text.match(/class _\w+(?:Module|Dto|Error|Controller)\b/g) ?? [])).toEqual([])
+    const textOf = async (folder: string, options: { readonly recursive: boolean }): Promise<string> => {
+      const files = (await readdir(folder, options)).filter((name) => /\.(?:js|ts)$/.test(name))
+      return (await Promise.all(files.map((name) => readFile(join(folder, name), 'utf8')))).join('\n')
+    }
+    const sources = await textOf('src', { recursive: true })
+    const names = new Set(
+      [...sources.matchAll(/\bclass (\w+(?:Module|Dto|Error|Controller))\b/g)].map(([, name]) => name),
+    )
+    const bundles = await textOf('dist', { recursive: false })
+    expect(names.size).toBeGreaterThan(60)
+    for (const name of names) expect(bundles).not.toMatch(new RegExp(`\\bclass _${name}\\b`))
   })
 })
