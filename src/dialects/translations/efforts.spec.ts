@@ -36,6 +36,10 @@ const fromChat = (reasoning_effort: string, facts: Facts) =>
 const budget = (budget_tokens: number): object => ({ thinking: { type: 'enabled', budget_tokens } })
 const O_SERIES: Facts = { efforts: ['low', 'medium', 'high'] }
 const FIFTH: Facts = { efforts: ['minimal', 'low', 'medium', 'high'] }
+const TOOLS_OR_THINKING: Facts = { thinkingWithTools: false, efforts: ['none', 'low', 'high'] }
+const QUIET = { thinking: { type: 'disabled' } }
+const tools = [{ name: 'look', input_schema: { type: 'object' } }]
+const effortOf = (effort: string): object => ({ output_config: { effort } })
 
 describe('An effort that the model of a chat upstream does not take', () => {
   it.each<[object, Facts, string, string]>([
@@ -65,6 +69,31 @@ describe('An effort that the model of a chat upstream does not take', () => {
     expect(() => fromResponses(asked, O_SERIES, true)).toThrow(/only approximately/)
   })
 
+  it.each<[string, Facts, object, RegExp, object]>([
+    [
+      'one that the dialect has',
+      O_SERIES,
+      {},
+      /approximately\. Send output_config\.effort: high, or /,
+      effortOf('high'),
+    ],
+    ['none', { efforts: ['none'] }, {}, /approximately\. Send thinking: \{type: disabled\} instead, or /, QUIET],
+    [
+      'none, because of tools',
+      TOOLS_OR_THINKING,
+      { tools },
+      /\. Send thinking: \{type: disabled\} instead, or /,
+      QUIET,
+    ],
+    ['one that the dialect lacks', { efforts: ['none', 'minimal'] }, {}, /approximately\. Leave it out, or /, {}],
+  ])(
+    'tells a strict messages client a way out that works where the nearest is %s',
+    (_which, facts, fields, hint, wayOut) => {
+      expect(() => fromMessages({ ...fields, ...effortOf('max') }, facts, true)).toThrow(hint)
+      expect(() => fromMessages({ ...fields, ...wayOut }, facts, true)).not.toThrow()
+    },
+  )
+
   it.each(['low', 'high'])('is no matter where the model takes what is asked: %s', (asked) => {
     expect(fromMessages({ output_config: { effort: asked } }, O_SERIES, true).sent['reasoning_effort']).toBe(asked)
     expect(fromResponses(asked, O_SERIES, true).sent['reasoning_effort']).toBe(asked)
@@ -77,8 +106,7 @@ describe('An effort that the model of a chat upstream does not take', () => {
 })
 
 describe('A model that chat lets think only without tools', () => {
-  const facts: Facts = { thinkingWithTools: false, efforts: ['none', 'low', 'high'] }
-  const tools = [{ name: 'look', input_schema: { type: 'object' } }]
+  const facts = TOOLS_OR_THINKING
   const functions = { tools: [{ type: 'function', name: 'look', parameters: { type: 'object' }, strict: false }] }
 
   it.each<[object, string]>([

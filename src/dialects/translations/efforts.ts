@@ -4,6 +4,9 @@ import type { Verdicts } from '../verdicts.js'
 /** From the least thinking to the most. */
 const ORDER: readonly string[] = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']
 
+/** Those that the dialect of messages has. */
+export const MESSAGES_EFFORTS: NonNullable<ModelFacts['efforts']> = ['low', 'medium', 'high', 'xhigh', 'max']
+
 /**
  * The effort that the model takes: the same, or the nearest one, the lower of two. A model that is asked to think is not sent `none`,
  * unless it takes nothing else. What the order does not know is left to the upstream.
@@ -34,7 +37,15 @@ export function effortTaken(
   verdicts: Pick<Verdicts, 'approximate'>,
 ): string {
   const taken = efforts === undefined ? asked : nearestEffort(asked, efforts)
-  // A budget or a kind of thinking has no effort to be sent in its place.
-  if (taken !== asked) verdicts.approximate(path, path.endsWith('effort') ? `Send ${path}: ${taken}` : undefined)
+  if (taken !== asked) verdicts.approximate(path, wayOutOf(path, taken))
   return taken
+}
+
+/** undefined = the general one. */
+function wayOutOf(path: string, taken: string): string | undefined {
+  // A budget or a kind of thinking has no effort to be sent in its place.
+  if (!path.endsWith('effort')) return undefined
+  const isOfDialect = path !== 'output_config.effort' || MESSAGES_EFFORTS.some((effort) => effort === taken)
+  if (isOfDialect) return `Send ${path}: ${taken}`
+  return taken === 'none' ? 'Send thinking: {type: disabled} instead' : undefined
 }

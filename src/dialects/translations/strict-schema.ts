@@ -1,49 +1,43 @@
 import { isRecord } from '../../core/validation-rules.js'
-import type { Members } from './members.js'
+import { type Members, recordOr } from './members.js'
 
-/** Whether a schema, or one within it, has what keeps it from being strict, beside objects that are open. */
-type Obstacle = (schema: Members) => boolean
+/** Keywords that chat upstreams refuse in strict schemas: all of them, or some. */
+const REFUSED_KEYWORDS = [
+  ...['allOf', 'oneOf', 'not', 'if', 'then', 'else', 'dependentRequired', 'dependentSchemas', 'prefixItems'],
+  ...['contentEncoding', 'contentMediaType', 'patternProperties', 'propertyNames', 'unevaluatedProperties'],
+  ...['unevaluatedItems', 'contains'],
+] as const
 
-const has =
-  (...keywords: readonly string[]): Obstacle =>
-  (schema) =>
-    keywords.some((name) => schema[name] !== undefined)
-
-/** Keywords that chat upstreams lack in strict schemas. */
-const isLacking = has('allOf', 'oneOf', 'not', 'if', 'then', 'else', 'dependentRequired', 'dependentSchemas')
-
-/** Keywords that only some of them take. */
-const isDoubtful = has(
-  ...['default', 'patternProperties', 'propertyNames', 'unevaluatedProperties', 'minProperties', 'maxProperties'],
-  ...['contains', 'minContains', 'maxContains', 'unevaluatedItems', 'uniqueItems', 'minLength', 'maxLength'],
-)
-
-/** Of these they want one in each schema. */
-const isOfKind = has('type', 'enum', 'const', 'anyOf', '$ref')
-
-/** Whether a schema may be sent to chat upstreams as strict: an object, in which every object at every depth has all of its properties, and no others. */
-export const isClosedSchema = (schema: unknown): boolean => isClosedObject(schema, isLacking)
-
-/** As `isClosedSchema`, where the caller has not asked for strict: no chat upstream must refuse the schema as such. */
-export const isSurelyClosedSchema = (schema: unknown): boolean =>
-  isClosedObject(schema, (inner) => isLacking(inner) || isDoubtful(inner) || !isOfKind(inner))
-
-const isClosedObject = (schema: unknown, hasObstacle: Obstacle): boolean =>
-  isRecord(schema) && schema['type'] === 'object' && schema['anyOf'] === undefined && isClosed(schema, hasObstacle)
+const FORMATS: ReadonlySet<unknown> = new Set([
+  ...['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'ipv4', 'ipv6', 'uuid'],
+])
 
 const SCHEMA_MAPS = ['properties', '$defs', 'definitions'] as const
 
-function isClosed(schema: unknown, hasObstacle: Obstacle): boolean {
+/** Whether a schema may be sent to chat upstreams as strict: an object, in which every object at every depth has all of its properties, and no others. */
+export const isClosedSchema = (schema: unknown): boolean =>
+  isRecord(schema) && schema['type'] === 'object' && schema['anyOf'] === undefined && isClosed(schema)
+
+function isClosed(schema: unknown): boolean {
   if (!isRecord(schema)) return true
-  if (hasObstacle(schema)) return false
-  const { properties, type, items, anyOf, required, additionalProperties } = schema
-  const names = Object.keys(properties ?? {})
-  if ([type].flat().includes('object') || properties !== undefined) {
-    const listed = new Set<unknown>(Array.isArray(required) ? required : [])
-    if (additionalProperties !== false || !names.every((name) => listed.has(name))) return false
-  }
-  const nested = [items, anyOf, ...SCHEMA_MAPS.map((name) => valuesOf(schema[name]))].flat()
-  return nested.every((inner) => isClosed(inner, hasObstacle))
+  if (isRefused(schema)) return false
+  const { items, anyOf } = schema
+  const nested = [items, anyOf, ...SCHEMA_MAPS.map((name) => Object.values(recordOr(schema[name])))].flat()
+  return nested.every(isClosed)
 }
 
-const valuesOf = (map: unknown): readonly unknown[] => (isRecord(map) ? Object.values(map) : [])
+/** Judges the schema itself, without those within it. */
+function isRefused(schema: Members): boolean {
+  const { $ref, format, type, properties } = schema
+  if (REFUSED_KEYWORDS.some((name) => schema[name] !== undefined)) return true
+  if ($ref !== undefined && Object.keys(schema).length > 1) return true
+  if (format !== undefined && !FORMATS.has(format)) return true
+  return ([type].flat().includes('object') || properties !== undefined) && isOpenObject(schema)
+}
+
+/** Strict objects require the properties that they name: no fewer, and no more. */
+function isOpenObject({ properties, required, additionalProperties }: Members): boolean {
+  const names = Object.keys(recordOr(properties))
+  const listed = new Set<unknown>(Array.isArray(required) ? required : [])
+  return additionalProperties !== false || listed.size !== names.length || !names.every((name) => listed.has(name))
+}

@@ -63,6 +63,21 @@ describe('What a strict schema lacks', () => {
       closed({ a: { allOf: [text] } }),
       /^In context=\('properties', 'a'\), 'allOf' is not permitted\.$/,
     ],
+    [
+      'the required property itself',
+      closed({ a: text }, { required: ['a', 'b'] }),
+      /^In context=\(\), 'required' is required .* Extra required key 'b' supplied\.$/,
+    ],
+    [
+      'a format that there is',
+      closed({ url: { ...text, format: 'uri' } }),
+      /^In context=\('properties', 'url'\), 'uri' is not a valid format\.$/,
+    ],
+    [
+      'a reference alone',
+      closed({ a: { $ref: '#/$defs/b', description: 'B', title: 'b' } }, { $defs: { b: closed({}) } }),
+      /^In context=\('properties', 'a'\), \$ref cannot have keywords \{'description', 'title'\}\.$/,
+    ],
   ])('%s, is said in the words of the upstream', (_what, schema, words) => {
     expect(strictFault(schema)).toMatch(words)
   })
@@ -71,6 +86,8 @@ describe('What a strict schema lacks', () => {
     const nested = closed({
       not: { ...text, default: 'x' },
       allOf: { type: 'array', items: closed({ a: { anyOf: [text, { type: 'null' }] } }) },
+      format: { ...text, format: 'date-time' },
+      $ref: { $ref: '#/$defs/c' },
     })
     expect(strictFault(closed({ b: nested }, { $defs: { c: closed({}) } }))).toBeUndefined()
   })

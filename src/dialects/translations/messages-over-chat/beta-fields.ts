@@ -1,10 +1,8 @@
 import { isRecord } from '../../../core/validation-rules.js'
 import { dropped, type FieldTable, refused, refusedUnless } from '../field-table.js'
-import { isAbsent, type Members, objectAt, optionalListAt, textAt } from '../members.js'
+import { isAbsent, isEmpty, type Members, objectAt, optionalListAt, textAt } from '../members.js'
 import { translateFormat } from './answer-format.js'
 import type { ChatRequestDraft, MemberTable } from './request-draft.js'
-
-const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0
 
 /** Fields of messages that are in beta: the types of the vendor's beta client have them beside the others. */
 export const BETA_FIELDS: FieldTable<ChatRequestDraft> = {
@@ -15,7 +13,7 @@ export const BETA_FIELDS: FieldTable<ChatRequestDraft> = {
   context_management: contextManagement,
   fallback_credit_token: fallbackCreditToken,
   fallbacks,
-  mcp_servers: refusedUnless(isEmptyList, 'Describe the tools of the servers as custom tools, and call them yourself.'),
+  mcp_servers: refusedUnless(isEmpty, 'Describe the tools of the servers as custom tools, and call them yourself.'),
   output_format: outputFormat,
   thread: refused('Leave it out, and send the whole conversation in messages.'),
 }
@@ -66,7 +64,7 @@ function fallbackCreditToken(value: unknown, { verdicts }: ChatRequestDraft): vo
 /** `default` means no other models where the vendor has none for this one. */
 function fallbacks(value: unknown, { verdicts }: ChatRequestDraft): void {
   if (value === 'default') verdicts.drop('fallbacks')
-  else if (!isEmptyList(value)) {
+  else if (!isEmpty(value)) {
     verdicts.refuse('fallbacks', 'Leave it out, and send a request that was refused to another model yourself.')
   }
 }

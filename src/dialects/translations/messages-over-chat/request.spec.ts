@@ -351,11 +351,14 @@ describe('A field of a messages request', () => {
     expect(sent['tools']).toMatchObject([{ function: { parameters: { type: 'object' }, strict: true } }])
   })
 
-  it('that gives the answer a schema with optional properties tells a strict caller how to have it kept', () => {
-    const format = { type: 'json_schema', schema: closed({ a: {} }, { required: [] }) }
-    const { details, message } = refusal({ output_config: { format } }, {}, true)
+  it.each<[string, Members]>([
+    ['with optional properties', closed({ a: {} }, { required: [] })],
+    ['with a format', closed({ a: { type: 'string', format: 'uri' } })],
+    ['with a keyword that chat lacks', closed({ a: { allOf: [closed({})] } })],
+  ])('that gives the answer a schema %s tells a strict caller what chat upstreams take', (_what, schema) => {
+    const { details, message } = refusal({ output_config: { format: { type: 'json_schema', schema } } }, {}, true)
     expect(details).toEqual({ param: 'output_config.format', code: 'unsupported_value' })
-    expect(message).toContain('Require all properties of its objects and allow no others, or ')
+    expect(message).toContain('Send a schema that chat takes as strict: ')
   })
 
   it('that switches thinking off is nothing to a model that does not think unasked', () => {

@@ -6,7 +6,6 @@ import { dropUnknown, isAbsent, type Members, objectAt, textAt } from '../member
 import { readConversation } from '../responses/conversation.js'
 import { COMMON_FIELDS, readReasoningAsked, type ResponsesDraft } from '../responses/request-draft.js'
 import { readToolChoice, readTools } from '../responses/tools.js'
-import { isSurelyClosedSchema } from '../strict-schema.js'
 import type { NamedTool, Tool, ToolChoice } from '../tools.js'
 import { chatMessages } from './messages.js'
 
@@ -73,7 +72,7 @@ function setFormat(format: Members, draft: ResponsesDraft): void {
 }
 
 const tools: Rule = (value, draft) => {
-  const all = readTools(value, draft, isSurelyClosedSchema)
+  const all = readTools(value, draft)
   draft.tools = all
   if (all.length === 0) return
   draft.set('tools', all.map(chatTool), 'tools')

@@ -56,9 +56,6 @@ const sampling: Rule = (value, { verdicts, paths }, name) => {
   paths.set(name, name)
 }
 
-/** Upstreams limit how many tools of a request are strict, and not all models have them: only the caller can say so. */
-const isNeverStrict = (): boolean => false
-
 export const FIELDS: FieldTable<MessagesDraft> = {
   ...COMMON_FIELDS,
   max_output_tokens: (value, draft, name) => {
@@ -85,7 +82,7 @@ export const FIELDS: FieldTable<MessagesDraft> = {
     draft.toolChoice = readToolChoice(value, draft.verdicts)
   },
   tools: (value, draft) => {
-    draft.tools = readTools(value, draft, isNeverStrict)
+    draft.tools = readTools(value, draft)
   },
   top_p: sampling,
   user: userId,

@@ -193,7 +193,7 @@ describe.each([CHAT, MESSAGES])('A request for a response at a $upstream upstrea
     expect([kind, details]).toEqual(['invalid_request', { code, param: path }])
   })
 
-  it('tells a strict caller to say whether a function is strict where it cannot be so by default', () => {
+  it('tells a strict caller to say whether a function is strict, as it is not so by default', () => {
     const { message, details } = thrownBy(() => translate({ tools: [WEATHER] }, { isStrict: true }))
     expect([details, message]).toEqual([
       { code: 'unsupported_value', param: 'tools[0].strict' },
@@ -211,94 +211,91 @@ describe.each([CHAT, MESSAGES])('A request for a response at a $upstream upstrea
   })
 })
 
-describe.each([CHAT, MESSAGES])(
-  'The answer of a $upstream upstream as a response',
-  ({ upstream, translate, answer }) => {
-    it('has every member of the type, says back what was asked, and counts inclusively', () => {
-      const before = Math.floor(Date.now() / 1000)
-      const response = translate({
-        instructions: 'Be short.',
-        metadata: { a: 'b' },
-        tools: [{ type: 'function', name: 'f' }],
-        reasoning: { effort: 'low', summary: 'auto' },
-        store: true,
-      }).answer(answer)
-      expect(response.created_at).toBeGreaterThanOrEqual(before)
-      expect(response).toEqual({
-        id: expect.stringMatching(/^resp_[\da-f]{52}$/),
-        object: 'response',
-        created_at: response.created_at,
-        status: 'completed',
-        background: false,
-        completed_at: expect.any(Number),
-        error: null,
-        incomplete_details: null,
-        instructions: 'Be short.',
-        max_output_tokens: 100,
-        metadata: { a: 'b' },
-        model: 'asked',
-        output: [
-          {
-            id: expect.stringMatching(/^msg_[\da-f]{52}$/),
-            type: 'message',
-            status: 'completed',
-            role: 'assistant',
-            content: [{ type: 'output_text', annotations: [], logprobs: [], text: 'Hello!' }],
-          },
-        ],
-        parallel_tool_calls: true,
-        previous_response_id: null,
-        prompt_cache_key: null,
-        prompt_cache_retention: null,
-        reasoning: { effort: 'low', summary: 'auto' },
-        safety_identifier: null,
-        service_tier: 'default',
-        store: false,
-        temperature: 1,
-        text: { format: { type: 'text' }, verbosity: 'medium' },
-        tool_choice: 'auto',
-        tools: [{ type: 'function', name: 'f', description: null, parameters: null, strict: true }],
-        top_logprobs: 0,
-        top_p: 1,
-        truncation: 'disabled',
-        usage: {
-          input_tokens: 20,
-          input_tokens_details: { cached_tokens: 5, cache_write_tokens: 2 },
-          output_tokens: 10,
-          output_tokens_details: { reasoning_tokens: 4 },
-          total_tokens: 30,
+describe.each([CHAT, MESSAGES])('The answer of a $upstream upstream as a response', ({ translate, answer }) => {
+  it('has every member of the type, says back what was asked, and counts inclusively', () => {
+    const before = Math.floor(Date.now() / 1000)
+    const response = translate({
+      instructions: 'Be short.',
+      metadata: { a: 'b' },
+      tools: [{ type: 'function', name: 'f' }],
+      reasoning: { effort: 'low', summary: 'auto' },
+      store: true,
+    }).answer(answer)
+    expect(response.created_at).toBeGreaterThanOrEqual(before)
+    expect(response).toEqual({
+      id: expect.stringMatching(/^resp_[\da-f]{52}$/),
+      object: 'response',
+      created_at: response.created_at,
+      status: 'completed',
+      background: false,
+      completed_at: expect.any(Number),
+      error: null,
+      incomplete_details: null,
+      instructions: 'Be short.',
+      max_output_tokens: 100,
+      metadata: { a: 'b' },
+      model: 'asked',
+      output: [
+        {
+          id: expect.stringMatching(/^msg_[\da-f]{52}$/),
+          type: 'message',
+          status: 'completed',
+          role: 'assistant',
+          content: [{ type: 'output_text', annotations: [], logprobs: [], text: 'Hello!' }],
         },
-        user: null,
-      })
-      expect(translate({}).answer(answer)).toMatchObject({ reasoning: { effort: null, summary: null }, tools: [] })
+      ],
+      parallel_tool_calls: true,
+      previous_response_id: null,
+      prompt_cache_key: null,
+      prompt_cache_retention: null,
+      reasoning: { effort: 'low', summary: 'auto' },
+      safety_identifier: null,
+      service_tier: 'default',
+      store: false,
+      temperature: 1,
+      text: { format: { type: 'text' }, verbosity: 'medium' },
+      tool_choice: 'auto',
+      tools: [{ type: 'function', name: 'f', description: null, parameters: null, strict: true }],
+      top_logprobs: 0,
+      top_p: 1,
+      truncation: 'disabled',
+      usage: {
+        input_tokens: 20,
+        input_tokens_details: { cached_tokens: 5, cache_write_tokens: 2 },
+        output_tokens: 10,
+        output_tokens_details: { reasoning_tokens: 4 },
+        total_tokens: 30,
+      },
+      user: null,
     })
+    expect(translate({}).answer(answer)).toMatchObject({ reasoning: { effort: null, summary: null }, tools: [] })
+  })
 
-    const closed = { type: 'object', properties: {}, additionalProperties: false }
+  const closed = { type: 'object', properties: {}, additionalProperties: false }
 
-    it.each<[object, boolean]>([
-      [{ parameters: closed }, upstream === 'chat'],
-      [{ parameters: closed, strict: null }, upstream === 'chat'],
-      [{ parameters: closed, strict: true }, true],
-      [{ parameters: closed, strict: false }, false],
-      [{ parameters: { type: 'object' } }, false],
-      [{ parameters: null }, true],
-      [{}, true],
-    ])('says of a function with %j what the upstream was sent as strict: %s', (of, strict) => {
-      const tools = [
-        { type: 'custom', name: 'c' },
-        { ...WEATHER, parameters: undefined, ...of },
-      ]
-      expect(translate({ tools }).answer(answer).tools).toMatchObject([{ name: 'c' }, { name: 'weather', strict }])
-    })
+  it.each<[object, boolean]>([
+    [{ parameters: closed }, false],
+    [{ parameters: closed, strict: null }, false],
+    [{ parameters: closed, strict: true }, true],
+    [{ parameters: closed, strict: false }, false],
+    [{ parameters: { type: 'object' } }, false],
+    [{ parameters: null }, true],
+    [{}, true],
+  ])('says of a function with %j what the upstream was sent as strict: %s', (of, strict) => {
+    const tools = [
+      { type: 'custom', name: 'c' },
+      { ...WEATHER, parameters: undefined, ...of },
+    ]
+    expect(translate({ tools }).answer(answer).tools).toMatchObject([{ name: 'c' }, { name: 'weather', strict }])
+  })
 
-    it('may be kept once it is there, with its items apart', () => {
-      const run = translate({})
-      expect(run.translation.made?.()).toBeUndefined()
-      const { output, ...response } = run.answer(answer)
-      expect(parsedMade(run)).toEqual({ response: { ...response, output: [] }, output, responseId: response.id })
-    })
-  },
-)
+  it('may be kept once it is there, with its items apart', () => {
+    const run = translate({})
+    expect(run.translation.made?.()).toBeUndefined()
+    const { output, ...response } = run.answer(answer)
+    expect(parsedMade(run)).toEqual({ response: { ...response, output: [] }, output, responseId: response.id })
+  })
+})
 
 /** What may be kept of a response. */
 function parsedMade({ translation }: ResponsesTranslation<object>): object | undefined {

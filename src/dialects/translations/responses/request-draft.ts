@@ -5,7 +5,7 @@ import type { TranslationTarget } from '../../translator.js'
 import type { Verdicts } from '../../verdicts.js'
 import { PathMap } from '../caller-paths.js'
 import { applyFieldTable, elsewhere, type FieldRule, type FieldTable, refused, refusedUnless } from '../field-table.js'
-import { isAbsent, listAt, objectAt, optionalTextAt } from '../members.js'
+import { isAbsent, isEmpty, listAt, objectAt, optionalTextAt } from '../members.js'
 import type { Tool } from '../tools.js'
 import { SEND_ITEMS } from './conversation.js'
 import type { PartReading } from './parts.js'
@@ -62,8 +62,6 @@ export class ResponsesDraft implements PartReading {
   }
 }
 
-const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0
-
 const include: FieldRule<ResponsesDraft> = (value, { verdicts, wishes }) => {
   listAt(value, 'include').forEach((word, index) => {
     const path = `include[${index}]`
@@ -76,7 +74,7 @@ const include: FieldRule<ResponsesDraft> = (value, { verdicts, wishes }) => {
 /** Fields with the same fate whatever the upstream's dialect. */
 export const COMMON_FIELDS: FieldTable<ResponsesDraft> = {
   background: refusedUnless((value) => value === false, 'Send the request without it, and wait or stream.'),
-  context_management: refusedUnless(isEmptyList, 'Shorten the conversation yourself.'),
+  context_management: refusedUnless(isEmpty, 'Shorten the conversation yourself.'),
   conversation: refused(SEND_ITEMS),
   include,
   input: elsewhere,

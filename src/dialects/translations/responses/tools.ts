@@ -23,14 +23,10 @@ const ALLOWED_CHOICE = new Set(['type', 'mode', 'tools'])
 
 const ONLY_CALLABLE = 'Send functions and custom tools, which the caller runs.'
 
-/** Whether a function with these parameters is sent as strict where the caller does not say. */
-type StrictDefault = (schema: Members) => boolean
-
 /** Reads the tools; `texts` is the request as it was spelled. Throws `invalid_request`, also for tools that upstreams run. */
 export function readTools(
   tools: unknown,
   { texts, verdicts }: { readonly texts: JsonTexts; readonly verdicts: Verdicts },
-  isStrictByDefault: StrictDefault,
 ): readonly Tool[] {
   return listAt(tools, 'tools').map((value, index) => {
     const path = `tools[${index}]`
@@ -47,7 +43,7 @@ export function readTools(
     }
     return type === 'custom'
       ? { ...head, kind: type, grammar: grammarOf(tool['format'], path, verdicts) }
-      : readFunction(tool, head, texts.at('tools', index, 'parameters')?.text, { verdicts, isStrictByDefault })
+      : readFunction(tool, head, texts.at('tools', index, 'parameters')?.text, verdicts)
   })
 }
 
@@ -55,7 +51,7 @@ function readFunction(
   tool: Members,
   head: Omit<Tool, 'kind'>,
   spelled: JsonText | undefined,
-  terms: StrictTerms,
+  verdicts: Verdicts,
 ): Tool {
   const { parameters } = tool
   const schema = isAbsent(parameters) ? undefined : objectAt(parameters, `${head.path}.parameters`)
@@ -63,31 +59,20 @@ function readFunction(
     ...head,
     kind: 'function',
     parameters: schema === undefined || spelled === undefined ? undefined : { schema, spelled },
-    strict: strictOf(tool, schema, head.path, terms),
+    strict: strictOf(tool, schema !== undefined, head.path, verdicts),
   }
 }
 
-/** What becomes of `strict`, which is true by default. */
-interface StrictTerms {
-  readonly verdicts: Verdicts
-  readonly isStrictByDefault: StrictDefault
-}
-
-/** undefined where it means nothing: a function that takes nothing is called with nothing. */
-function strictOf(
-  { strict }: Members,
-  schema: Members | undefined,
-  path: string,
-  terms: StrictTerms,
-): boolean | undefined {
+/**
+ * True by default in this dialect, but not all models have strict tools, and of schemas upstreams take few as strict: only the caller
+ * can say so. undefined where it means nothing: a function that takes nothing is called with nothing.
+ */
+function strictOf({ strict }: Members, hasParameters: boolean, path: string, verdicts: Verdicts): boolean | undefined {
   if (typeof strict === 'boolean') return strict
   if (!isAbsent(strict)) throw wrongShape(`${path}.strict`, 'a boolean', strict)
-  if (schema === undefined) return undefined
-  const isStrict = terms.isStrictByDefault(schema)
-  if (!isStrict) {
-    terms.verdicts.approximate(`${path}.strict`, `Send ${path}.strict: false, or true with a closed schema`)
-  }
-  return isStrict
+  if (!hasParameters) return undefined
+  verdicts.approximate(`${path}.strict`, `Send ${path}.strict: false, or true with a closed schema`)
+  return false
 }
 
 /** Tools that are loaded later, or called from programs, need an upstream that does so. */

@@ -1,6 +1,6 @@
 import type { ModelFacts } from '../../model-facts.js'
 import type { Verdicts } from '../../verdicts.js'
-import { effortTaken } from '../efforts.js'
+import { effortTaken, MESSAGES_EFFORTS } from '../efforts.js'
 import type { Members } from '../members.js'
 
 const SMALLEST_BUDGET = 1024
@@ -17,9 +17,6 @@ const BUDGETS: ReadonlyMap<string, number> = new Map([
 
 /** The efforts that there are, beside none. */
 export const EFFORTS: readonly string[] = [...BUDGETS.keys(), 'max']
-
-/** Those that the dialect of messages has. */
-const MESSAGES_EFFORTS: ModelFacts['efforts'] = ['low', 'medium', 'high', 'xhigh', 'max']
 
 /** The effort for a budget: the last one that has no more. */
 export const effortFor = (budgetTokens: number): string =>
