@@ -16,6 +16,8 @@ import { MESSAGES_MODEL, startTranslationLab, type TranslationLab } from '../sup
 /** It thinks without showing it, and takes marks for its cache. */
 const CACHING_MODEL = 'gpt-5.6'
 const OPEN_MODEL = OPEN_MODEL_ROW.id
+/** It decides itself whether it thinks. */
+const ADAPTIVE_MODEL = 'claude-opus-4-6'
 const ROUNDS = 10
 let lab: TranslationLab
 shareLab(async () => {
@@ -56,6 +58,11 @@ const cellsOf = <Make>(
       ),
   )
 
+const ADAPTIVE_CELLS: readonly Cell[] = [
+  ...cellsOf('chat over messages', chatAgent, OPENAI_CLIENTS, ADAPTIVE_MODEL),
+  ...cellsOf('responses over messages', responsesAgent, OPENAI_CLIENTS, ADAPTIVE_MODEL),
+]
+
 const CELLS: readonly Cell[] = [
   ...cellsOf('chat', chatAgent, OPENAI_CLIENTS, OPEN_MODEL),
   // Where its own dialect is spoken, the upstream wants back what it thought.
@@ -69,7 +76,12 @@ const CELLS: readonly Cell[] = [
 ]
 
 afterEach(() => {
-  expect([...lab.p1.violations, ...lab.m1.violations]).toEqual([])
+  const found = [...lab.p1.violations, ...lab.m1.violations]
+  // Most upstreams let them pass, and think worse.
+  const withoutThoughts = lab.m1.requests.filter(({ callsWithoutThoughts }) => callsWithoutThoughts > 0)
+  for (const upstream of [lab.p1, lab.m1]) upstream.reset()
+  expect(found).toEqual([])
+  expect(withoutThoughts).toHaveLength(0)
 })
 
 describe('An agent of twenty turns', () => {
@@ -126,7 +138,8 @@ describe('An agent of twenty turns', () => {
 })
 
 describe('An agent whose model calls tools in several turns in a row', () => {
-  const cells = CELLS.filter(({ manner }) => manner.model === MESSAGES_MODEL).flatMap((cell) =>
+  const thinking = [...CELLS.filter(({ manner }) => manner.model === MESSAGES_MODEL), ...ADAPTIVE_CELLS]
+  const cells = thinking.flatMap((cell) =>
     ['#steps=2', '#steps=3', '#steps=2 #redact', '#steps=3 #redact'].map((words) => ({
       ...cell,
       steps: Number(/\d/.exec(words)?.[0]),
@@ -144,6 +157,18 @@ describe('An agent whose model calls tools in several turns in a row', () => {
       expect(turns.filter(({ thoughts }) => thoughts === '')).toEqual([])
       const body = lab.m1.lastRequest?.body.toString() ?? ''
       expect(body.includes('"redacted_thinking"')).toBe(cell.words.includes('#redact'))
+    }
+  })
+
+  it.each(thinking)('lets it think where it skipped that in steps before: $name', async (cell) => {
+    const agent = cell.begin('#steps=3 #skip')
+    for (const round of [0, 3, 1]) {
+      const turns = [await agent.ask(round)]
+      while (turns.length <= 3) turns.push(await agent.answer(round))
+      expect(turns.map(({ calls }) => calls)).toEqual([callsOf(round), callsOf(round), callsOf(round), 0])
+      expect(turns.map(({ thoughts }) => thoughts !== '')).toEqual([true, false, false, false])
+      const type = cell.manner.model === ADAPTIVE_MODEL ? 'adaptive' : 'enabled'
+      expect(lab.m1.lastRequest?.json()).toMatchObject({ thinking: { type } })
     }
   })
 })

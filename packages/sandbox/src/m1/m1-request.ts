@@ -3,11 +3,12 @@ import { M1Rejection, reject } from './m1-errors.js'
 import { judgeFields, judgeModelLimits, type M1Terms, type M1Version, VERSIONS } from './m1-field-rules.js'
 import { judgeMessages } from './m1-message-rules.js'
 import { type M1Model, m1Model } from './m1-models.js'
-import { judgeReturnedThinking, saidIndex } from './m1-thoughts.js'
+import { judgeReturnedThinking, type M1ThinkingMode, saidIndex } from './m1-thoughts.js'
 import type { M1Threads } from './m1-threads.js'
 import { judgeTools } from './m1-tool-rules.js'
 
 interface Thinking {
+  readonly type: M1ThinkingMode
   readonly display: 'summarized' | 'omitted'
 }
 
@@ -35,7 +36,7 @@ function judgeThinking(body: JsonObject, model: M1Model, betas: readonly string[
   if (display !== 'summarized' && display !== 'omitted') {
     reject(`thinking.${type}.display: Input should be 'summarized' or 'omitted'`)
   }
-  return { display }
+  return { type: type === 'enabled' ? type : 'adaptive', display }
 }
 
 function unsupportedThinking(type: string): never {
@@ -81,6 +82,8 @@ export interface M1Request {
   readonly messages: readonly JsonObject[]
   readonly stream: boolean
   readonly thinking: Thinking | undefined
+  /** Since the user spoke, those that came back without the thoughts that their ids sign. */
+  readonly callsWithoutThoughts: number
   readonly maxTokens: number
   readonly stopSequences: readonly string[]
   /** The text of the last user message. */
@@ -114,13 +117,13 @@ export function judgeM1Request(sent: JsonObject, terms: M1Terms, threads: M1Thre
   judgeTools(body, model, terms.betas)
   const thinking = judgeThinking(body, model, terms.betas)
   const messages = objectsOf(body['messages'])
-  judgeReturnedThinking(messages, thinking !== undefined)
   return {
     body,
     model,
     messages,
     stream: body['stream'] === true,
     thinking,
+    callsWithoutThoughts: judgeReturnedThinking(messages, thinking?.type),
     maxTokens: typeof body['max_tokens'] === 'number' ? body['max_tokens'] : 0,
     stopSequences: listOf(body['stop_sequences']).map(textOf),
     callerText: lastUserText(body),

@@ -40,9 +40,10 @@ export function decideBlocks(request: M1Request): readonly M1Block[] {
   return [...thinking, { type: 'text', run }]
 }
 
-/** Before each answer, also within a tool loop. */
+/** Before each answer, also within a tool loop unless a word says otherwise. */
 function thoughtsOf({ thinking, saidText, messages }: M1Request): readonly M1Thought[] {
-  return thinking === undefined ? [] : newThoughts(messages, hasWord(saidText, 'redact'))
+  const isSkipped = hasWord(saidText, 'skip') && saidIndex(messages) < messages.length - 1
+  return thinking === undefined || isSkipped ? [] : newThoughts(messages, hasWord(saidText, 'redact'))
 }
 
 function words(request: M1Request): string {

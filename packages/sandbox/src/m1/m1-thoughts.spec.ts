@@ -13,6 +13,7 @@ afterAll(() => lab.close())
 
 const asked = { ...helloMessage, max_tokens: 2048, tools: [tool] }
 const thinking = { type: 'enabled' as const, budget_tokens: 1024 }
+const adaptive = { model: 'claude-opus-4-6', thinking: { type: 'adaptive' as const } }
 
 type Content = Anthropic.ContentBlockParam[]
 
@@ -31,7 +32,7 @@ const answered = (content: Content, ...others: Content): Anthropic.MessageParam[
 
 const said = (content: string): Anthropic.MessageParam => ({ role: 'user', content })
 
-const types = ({ content }: Anthropic.Message): readonly string[] => content.map(({ type }) => type)
+const typesOf = ({ content }: Anthropic.Message): readonly string[] => content.map(({ type }) => type)
 
 describe('a loop of several steps', () => {
   it('calls tools as often as its word says, and thinks before each step', async () => {
@@ -39,7 +40,7 @@ describe('a loop of several steps', () => {
     const first = await send([user])
     const second = await send([user, ...answered(first.content)])
     const last = await send([user, ...answered(first.content), ...answered(second.content)])
-    expect([first, second, last].map(types)).toEqual([
+    expect([first, second, last].map(typesOf)).toEqual([
       ['thinking', 'tool_use'],
       ['thinking', 'tool_use'],
       ['thinking', 'text'],
@@ -56,7 +57,23 @@ describe('a loop of several steps', () => {
     expect((await send(messages)).content).toMatchObject(blocks)
     const stream = lab.client.messages.stream({ ...asked, messages, thinking })
     expect((await stream.finalMessage()).content).toMatchObject(blocks)
-    expect(types(await send(messages, {}))).toEqual(['tool_use'])
+    expect(typesOf(await send(messages, {}))).toEqual(['tool_use'])
+  })
+})
+
+describe('a step that goes on after the results of tools', () => {
+  it('does not think where a word says so', async () => {
+    const user = said('#steps=2 #skip the weather please')
+    for (const options of [{ thinking }, adaptive]) {
+      const first = await send([user], options)
+      const second = await send([user, ...answered(first.content)], options)
+      const last = await send([user, ...answered(first.content), ...answered(second.content)], options)
+      const types = [['thinking', 'tool_use'], ['tool_use'], ['text']]
+      expect([first, second, last].map(typesOf)).toEqual(types)
+      const anew: Content = [{ type: 'text', text: '#steps=0 #skip' }]
+      const next = await send([user, ...answered(first.content), ...answered(second.content, ...anew)], options)
+      expect(typesOf(next)).toEqual(['thinking', 'text'])
+    }
   })
 })
 
@@ -67,46 +84,72 @@ describe('what was thought since the user spoke', () => {
     return [content, (await send([user, ...answered(content)])).content]
   }
   const changed = 'blocks in the latest assistant message cannot be modified'
-  const missed = 'Expected `thinking` or `redacted_thinking`, but found `tool_use`'
-  const edits: readonly [string, (content: Content, other: Content) => Content, string][] = [
-    ['is missed', (content) => content.slice(2), missed],
-    ['is missed where it can be read', (content) => content.slice(1), changed],
-    ['is missed where it is redacted', (content) => content.toSpliced(1, 1), changed],
-    ['comes in another order', ([a, b, ...rest]) => (a && b ? [b, a, ...rest] : rest), changed],
-    ['is that of another step', ([, , ...rest], [a, b]) => (a && b ? [a, b, ...rest] : rest), changed],
+  const edits: readonly [string, (content: Content, other: Content) => Content][] = [
+    ['is missed where it can be read', (content) => content.slice(1)],
+    ['is missed where it is redacted', (content) => content.toSpliced(1, 1)],
+    ['comes in another order', ([a, b, ...rest]) => (a && b ? [b, a, ...rest] : rest)],
+    ['is that of another step', ([, , ...rest], [a, b]) => (a && b ? [a, b, ...rest] : rest)],
     [
       'is edited',
       (content) => content.map((block) => (block.type === 'thinking' ? { ...block, thinking: 'edited' } : block)),
-      changed,
     ],
     [
       'is edited where it is redacted',
       (content) => content.map((block) => (block.type === 'redacted_thinking' ? { ...block, data: 'AAAA' } : block)),
-      changed,
     ],
   ]
 
-  it.each(edits)('is refused in each step where it %s', async (_name, edit, message) => {
+  it.each(edits)('is refused in each step where it %s', async (_name, edit) => {
     const [first, second] = await loop()
-    await expect(send([user, ...answered(edit(first, second)), ...answered(second)])).rejects.toThrow(message)
-    await expect(send([user, ...answered(first), ...answered(edit(second, first))])).rejects.toThrow(message)
-    expect(types(await send([user, ...answered(first), ...answered(second)]))).toContain('tool_use')
+    for (const options of [{ thinking }, adaptive]) {
+      const sent = (...steps: Content[]): Promise<Anthropic.Message> =>
+        send([user, ...steps.flatMap((step) => answered(step))], options)
+      await expect(sent(edit(first, second), second)).rejects.toThrow(changed)
+      await expect(sent(first, edit(second, first))).rejects.toThrow(changed)
+      expect(typesOf(await sent(first, second))).toContain('tool_use')
+      expect(lab.simulator.lastRequest?.callsWithoutThoughts).toBe(0)
+    }
+  })
+
+  it('may be missed as a whole but at the beginning of a turn with a budget, and is counted', async () => {
+    const [first, second] = await loop()
+    const sent = async (steps: Content[], options: object): Promise<number | undefined> => {
+      await send([user, ...steps.flatMap((step) => answered(step))], options)
+      return lab.simulator.lastRequest?.callsWithoutThoughts
+    }
+    expect(await sent([first, second.slice(2)], { thinking })).toBe(1)
+    expect(await sent([first, second.slice(2)], adaptive)).toBe(1)
+    expect(await sent([first.slice(2), second.slice(2)], adaptive)).toBe(2)
+    expect(await sent([first.slice(2), second], adaptive)).toBe(1)
+    expect(await sent([first.slice(2)], {})).toBe(1)
+    await expect(sent([first.slice(2), second], { thinking })).rejects.toThrow(
+      'Expected `thinking` or `redacted_thinking`, but found `tool_use`',
+    )
+  })
+
+  it('is missed at the beginning of a turn that the user breaks in on where nothing is left of it', async () => {
+    const [first, second] = await loop()
+    const sent = (...[a, b]: [Content, Content]): Promise<Anthropic.Message> =>
+      send([user, ...answered(a), ...answered(b, { type: 'text', text: 'and now?' })])
+    expect(typesOf(await sent(first, second.slice(2)))).toContain('thinking')
+    expect(typesOf(await sent(first.slice(2), second))).toContain('thinking')
+    await expect(sent(first.slice(2), second.slice(2))).rejects.toThrow('Expected `thinking`')
   })
 
   it('may stay away from a model that does not think, and from steps before the user spoke', async () => {
     const [first, second] = await loop()
     const without = answered(first.slice(2))
-    expect(types(await send([user, ...without], {}))).toEqual(['tool_use'])
+    expect(typesOf(await send([user, ...without], {}))).toEqual(['tool_use'])
     const next = [said('#steps=0 thanks')]
     const before = [user, ...without, { role: 'assistant' as const, content: 'It is sunny.' }]
-    expect(types(await send([...before, ...next]))).toEqual(['thinking', 'text'])
+    expect(typesOf(await send([...before, ...next]))).toEqual(['thinking', 'text'])
     const onward = [user, ...without, ...answered(second, { type: 'text', text: '#steps=1 and now?' })]
-    expect(types(await send(onward))).toEqual(['thinking', 'text'])
+    expect(typesOf(await send(onward))).toEqual(['thinking', 'text'])
   })
 
   it('is not known of calls that others made', async () => {
     const [first] = await loop()
     const renamed = first.map((block) => (block.type === 'tool_use' ? { ...block, id: 'call_1' } : block))
-    expect(types(await send([user, ...answered(renamed.slice(1))]))).toContain('tool_use')
+    expect(typesOf(await send([user, ...answered(renamed.slice(1))]))).toContain('tool_use')
   })
 })

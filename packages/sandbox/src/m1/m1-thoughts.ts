@@ -48,6 +48,9 @@ export function newCallId(
   return `toolu_${nonce}${signature.slice(0, nonce.length)}`
 }
 
+/** How the model is let think; undefined where it is not. */
+export type M1ThinkingMode = 'enabled' | 'adaptive'
+
 const isThought = ({ type }: JsonObject): boolean => type === 'thinking' || type === 'redacted_thinking'
 const isCall = ({ type }: JsonObject): boolean => type === 'tool_use'
 
@@ -59,33 +62,54 @@ export const saidIndex = (messages: readonly JsonObject[]): number =>
   )
 
 /**
- * Judges what a tool loop sends back: the thinking of every assistant message since the user spoke must come first and unchanged, and
- * that of the latest one in any case (section 6 of the messages notes). Throws M1Rejection.
+ * Judges what a tool loop sends back (section 6 of the messages notes): thoughts of the assistant since the user spoke, and of its latest
+ * message in any case, must be as they were, and all that a call was made with. A step may have none, but a turn in the mode `enabled`
+ * must begin with some. Returns how many calls came without the thoughts that their ids sign. Throws M1Rejection.
  */
-export function judgeReturnedThinking(messages: readonly JsonObject[], thinkingIsOn: boolean): void {
-  const latest = messages.findLastIndex(({ role }) => role === 'assistant')
-  const first = Math.min(saidIndex(messages), latest)
+export function judgeReturnedThinking(messages: readonly JsonObject[], mode: M1ThinkingMode | undefined): number {
+  if (mode === 'enabled') judgeTurnBeginning(messages)
+  const first = Math.min(saidIndex(messages), latestAnswerIndex(messages))
+  let missing = 0
   messages.forEach(({ role, content }, index) => {
     if (role !== 'assistant' || index < first) return
-    const path = `messages.${index}.content`
     const blocks = objectsOf(content)
-    if (thinkingIsOn) judgeBeginning(blocks, path)
+    const lacksThoughts = (block: JsonObject, at: number): boolean =>
+      isCall(block) && !areThoughtsOf(block, blocks.slice(0, at))
+    const begun = blocks.findIndex(isThought)
+    const isMissing = (block: JsonObject, at: number): boolean =>
+      lacksThoughts(block, at) && (begun === -1 || at < begun)
+    missing += blocks.filter(isMissing).length
     const position = blocks.findIndex((block, at) =>
-      isThought(block) ? !isSigned(block) : thinkingIsOn && isCall(block) && !areThoughtsOf(block, blocks.slice(0, at)),
+      isThought(block) ? !isSigned(block) : mode !== undefined && lacksThoughts(block, at) && !isMissing(block, at),
     )
     if (position === -1) return
     const rule = '`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified.'
-    reject(`${path}.${position}: ${rule} These blocks must remain as they were in the original response.`)
+    reject(
+      `messages.${index}.content.${position}: ${rule} These blocks must remain as they were in the original response.`,
+    )
   })
+  return missing
 }
 
-function judgeBeginning(blocks: readonly JsonObject[], path: string): void {
-  const [first] = blocks
-  if (first === undefined || !blocks.some(isCall) || isThought(first)) return
-  const rule = `Expected \`thinking\` or \`redacted_thinking\`, but found \`${textOf(first['type'])}\`.`
+const latestAnswerIndex = (messages: readonly JsonObject[]): number =>
+  messages.findLastIndex(({ role }) => role === 'assistant')
+
+/** Of the latest turn, the whole tool loop since the user spoke; where the user breaks in on it, any thought of it is enough. */
+function judgeTurnBeginning(messages: readonly JsonObject[]): void {
+  const latest = latestAnswerIndex(messages)
+  const begun = saidIndex(messages.slice(0, Math.max(0, latest))) + 1
+  const steps = [...messages.entries()].slice(begun, latest + 1).filter(([, { role }]) => role === 'assistant')
+  const [first] = steps
+  const judged = saidIndex(messages) > latest ? steps : steps.slice(0, 1)
+  if (first === undefined || !judged.every(([, { content }]) => callsWithoutThought(objectsOf(content)))) return
+  const [index, { content }] = first
+  const rule = `Expected \`thinking\` or \`redacted_thinking\`, but found \`${textOf(objectsOf(content)[0]?.['type'])}\`.`
   const advice = 'When `thinking` is enabled, a final `assistant` message must start with a thinking block.'
-  reject(`${path}.0.type: ${rule} ${advice}`)
+  reject(`messages.${index}.content.0.type: ${rule} ${advice}`)
 }
+
+const callsWithoutThought = (blocks: readonly JsonObject[]): boolean =>
+  blocks.some(isCall) && !blocks.slice(0, 1).some(isThought)
 
 function isSigned({ type, data, thinking, signature }: JsonObject): boolean {
   if (type === 'redacted_thinking') return isSignatureOf(REDACTED_TEXT, textOf(data))

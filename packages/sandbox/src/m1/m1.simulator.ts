@@ -56,6 +56,7 @@ async function serve(exchange: Exchange, context: M1Context): Promise<void> {
     const counting = request.path === COUNT_PATH
     const terms = { version, betas: betasOf(request.headers['anthropic-beta']), counting }
     const judged = judgeM1Request(body, terms, context.threads)
+    request.callsWithoutThoughts = judged.callsWithoutThoughts
     if (counting) await sendJson(exchange, headers, { input_tokens: countTokens(body) })
     else await answer(exchange, context, judged, headers)
   } catch (error) {

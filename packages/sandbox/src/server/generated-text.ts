@@ -13,6 +13,7 @@ import { fieldOf, isObject, type JsonObject, listOf } from './json-value.js'
  * | `#filter` | chat, messages and responses: the answer is cut behind three words by a filter of what may be said |
  * | `#steps=N` | messages: the model calls tools N times in a row before it answers, instead of once |
  * | `#redact` | messages: a model that thinks hides part of it, in a `redacted_thinking` block |
+ * | `#skip` | messages: a model that thinks does not in steps that go on after the results of tools |
  * | `#args={…}` | the arguments of the first tool call, taken verbatim up to the end of the text |
  */
 export function numberWord(text: string, word: 'bytes' | 'chunks' | 'words' | 'hold' | 'steps'): number | undefined {
@@ -21,7 +22,7 @@ export function numberWord(text: string, word: 'bytes' | 'chunks' | 'words' | 'h
 }
 
 /** Whether a text has one of the words that have no number. */
-export const hasWord = (text: string, word: 'refuse' | 'filter' | 'redact'): boolean =>
+export const hasWord = (text: string, word: 'refuse' | 'filter' | 'redact' | 'skip'): boolean =>
   new RegExp(`(?:^|\\s)#${word}(?=\\s|$)`).test(text)
 
 /** Why a model refuses. */

@@ -26,6 +26,8 @@ export class RecordedRequest {
   readonly rawHeaders: readonly string[]
   /** What a relay must not have sent; a test asserts that it is empty. */
   readonly violations: string[] = []
+  /** messages: calls since the user spoke that came back without the thoughts that they were made with, which upstreams let pass. */
+  callsWithoutThoughts = 0
   /** Set for multipart bodies, in the order received. */
   parts: readonly ReceivedPart[] | undefined
   receivedBytes = 0

@@ -37,7 +37,7 @@ export function translatedRequest(
   if (conversation.isPrefilled) checkPrefill(conversation, target, verdicts)
   const tools = chatTools(fields, texts, { facts, verdicts, paths })
   const max_tokens = maximumTokens(fields, facts.maxOutputTokens, verdicts)
-  const isAllowed = !tools.isForced && !conversation.isPrefilled && !isThoughtLost(conversation.turns)
+  const isAllowed = !tools.isForced && !conversation.isPrefilled && !isThoughtLost(conversation.turns, facts)
   const asked = { facts, maximumTokens: max_tokens, isAllowed }
   const { thinking, effort } = thinkingFields(fields['reasoning_effort'], asked, verdicts)
   const isThinking = thinking !== undefined && thinking['type'] !== 'disabled'

@@ -4,7 +4,6 @@ import {
   formatOf,
   HELLO,
   REDACTED,
-  refusalOf,
   result,
   SEALS,
   sentOf,
@@ -147,36 +146,38 @@ describe('the thinking of a chat request', () => {
     expect(sent['thinking']).toEqual({ type: 'enabled', budget_tokens: 2048 })
   })
 
-  it('that is lost is refused to a strict caller by the field it has sent', () => {
-    expect(refusalOf(loop(call), { facts: { thinking: 'adaptive' }, isStrict: true }).details.param).toBe(
-      'reasoning_effort',
-    )
-  })
-
   it.each([
     ['was lost', undefined],
     ['is of the gateway itself', [{ ...THOUGHT, signature: madeSignature() }]],
-  ])('is switched off for a turn whose thinking %s', (_name, thinking_blocks) => {
-    for (const thinking of ['budget', 'adaptive'] as const) {
-      const { sent, approximated, dropped } = translation(loop({ ...call, thinking_blocks }), { facts: { thinking } })
-      expect(turnIn(sent)).toEqual([use])
-      expect([sent['thinking'], approximated, dropped]).toEqual([undefined, 'reasoning_effort', undefined])
-    }
+  ])('is switched off for a turn of a model with a budget whose thinking %s', (_name, thinking_blocks) => {
+    const { sent, approximated, dropped } = translation(loop({ ...call, thinking_blocks }))
+    expect(turnIn(sent)).toEqual([use])
+    expect([sent['thinking'], approximated, dropped]).toEqual([undefined, 'reasoning_effort', undefined])
   })
 
-  it('is switched off where that of any step since the user spoke is lost, and not for steps before', () => {
-    const step = (id: string, thinking_blocks?: object[]): object[] => [
-      { role: 'assistant', tool_calls: [called(id)], thinking_blocks },
-      result(id),
-    ]
-    const steps = [...step('a'), ...step('b', [THOUGHT])]
-    const thinkingOf = (...messages: object[]): unknown =>
-      sentOf({ messages: [...HELLO, ...messages], reasoning_effort: 'low' })['thinking']
-    expect(thinkingOf(...steps)).toBeUndefined()
-    expect(thinkingOf(...step('a', [THOUGHT]), ...step('b', [THOUGHT]))).toBeDefined()
-    expect(
-      thinkingOf(...step('a'), { role: 'assistant', content: 'x' }, ...HELLO, ...step('b', [THOUGHT])),
-    ).toBeDefined()
+  it('goes on for a strict caller where a model that decides itself chose not to think', () => {
+    const { sent } = translation(loop(call), { facts: { thinking: 'adaptive' }, isStrict: true })
+    expect(turnIn(sent)).toEqual([use])
+    expect(sent['thinking']).toEqual({ type: 'adaptive', display: 'summarized' })
+  })
+
+  const step = (id: string, thinking_blocks?: object[]): object[] => [
+    { role: 'assistant', tool_calls: [called(id)], thinking_blocks },
+    result(id),
+  ]
+  const over = { role: 'assistant', content: 'x' }
+
+  it.each<[string, boolean, readonly object[]]>([
+    ['is lost at the beginning of the turn', false, [...step('a'), ...step('b', [THOUGHT])]],
+    ['begins the turn', true, [...step('a', [THOUGHT]), ...step('b'), ...step('c')]],
+    ['is lost before the user spoke', true, [...step('a'), over, ...HELLO, ...step('b', [THOUGHT])]],
+    ['is lost in a turn that is over', true, [...step('a'), over, ...HELLO]],
+    ['is lost in all of a turn that the user breaks in on', false, [...step('a'), ...step('b'), ...HELLO]],
+    ['begins a turn that the user breaks in on', true, [...step('a', [THOUGHT]), ...step('b'), ...HELLO]],
+    ['ends a turn that the user breaks in on', true, [...step('a'), ...step('b', [THOUGHT]), ...HELLO]],
+  ])('%s: a model with a budget thinks: %s', (_where, thinks, messages) => {
+    const sent = sentOf({ messages: [...HELLO, ...messages], reasoning_effort: 'low' })
+    expect(sent['thinking'] !== undefined).toBe(thinks)
   })
 
   it('is none of the caller’s invention', () => {

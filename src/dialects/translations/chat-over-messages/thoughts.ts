@@ -53,8 +53,8 @@ export interface ThinkingRequest {
   readonly facts: ModelFacts
   readonly maximumTokens: number
   /**
-   * Upstreams do not let a model think that must call a tool, or go on with an assistant's message; nor one that called tools since the
-   * user spoke, if what it thought before them is lost.
+   * Upstreams do not let a model think that must call a tool, or go on with an assistant's message; nor one with a budget whose turn,
+   * the tool loop since the user spoke, does not begin with what it thought.
    */
   readonly isAllowed: boolean
 }

@@ -259,7 +259,7 @@ describe('An error of a messages upstream', () => {
     ['max_tokens', 'max_output_tokens'],
     ['output_config.effort', 'reasoning.effort'],
     ['output_config.format.schema', 'text.format.schema'],
-    ['thinking.adaptive', undefined],
+    ['thinking.adaptive', 'reasoning'],
     ['metadata.user_id', 'user'],
     ['cache_control', undefined],
   ])('names %s as %s', (param, expected) => {
@@ -273,11 +273,5 @@ describe('An error of a messages upstream', () => {
     const error = translation.error(new GatewayError('invalid_request', 'messages.1: must not be empty'))
     expect([error.message, error.details.param]).toEqual(['messages.1: must not be empty', 'input[1]'])
     expect(translation.error(new GatewayError('overloaded', 'messages.1: gone')).details.param).toBeUndefined()
-  })
-
-  it('names what asks for thinking', () => {
-    const { translation } = translate({ reasoning: { effort: 'low' } }, { facts: { thinking: 'adaptive' } })
-    const error = translation.error(new GatewayError('invalid_request', 'Wrong.', { param: 'thinking.adaptive' }))
-    expect(error.details.param).toBe('reasoning')
   })
 })

@@ -17,7 +17,10 @@ const EFFORT = 'reasoning.effort'
 /** What the rest of the request says of thinking. */
 export interface ThinkingRequest {
   readonly maximumTokens: number
-  /** Upstreams do not let a model think that must call a tool; nor one that called tools since the user spoke, if its thoughts are lost. */
+  /**
+   * Upstreams do not let a model think that must call a tool; nor one with a budget whose turn, the tool loop since the user spoke, does
+   * not begin with what it thought.
+   */
   readonly isAllowed: boolean
 }
 

@@ -54,9 +54,9 @@ export class MessagesConversation {
     this.complete()
   }
 
-  /** Whether the model called tools since the user spoke, and what it thought before is not known any more. */
+  /** Whether the model has a budget, and what its turn began with is not known any more. */
   get isThoughtLost(): boolean {
-    return isThoughtLost(this.messages)
+    return isThoughtLost(this.messages, this.draft.facts)
   }
 
   /** Members of the upstream's request; sets their paths. */

@@ -136,7 +136,7 @@ describe('A request for a response at a messages upstream', () => {
       'reasoning',
       { thinking: 'adaptive' },
     ],
-    [{ reasoning: { effort: 'low' }, input: [user('a'), CALL, OUTPUT] }, 'reasoning', { thinking: 'adaptive' }],
+    [{ reasoning: { effort: 'low' }, input: [user('a'), CALL, OUTPUT] }, 'reasoning', { thinking: 'budget' }],
     [{ tools: [WEATHER], tool_choice: { type: 'allowed_tools', mode: 'auto', tools: [WEATHER] } }, 'tool_choice', {}],
     [{ input: [user('a'), { ...CALL, arguments: 'not JSON' }, OUTPUT] }, 'input[1].arguments', {}],
     [{ input: [user('a'), { role: 'system', content: 'b' }, user('c')] }, 'input[1]', {}],
@@ -478,12 +478,12 @@ describe('Its thinking', () => {
     ])
     const thoughts = { remember: (): void => undefined, recall: () => blocks }
     const input = [user('a'), { role: 'assistant', content: 'AAAABB' }, CALL, OUTPUT]
-    const { sent, verdicts } = translate({ input, reasoning: { effort: 'low' } }, { ...ADAPTIVE, thoughts })
+    const { sent, verdicts } = translate({ input, reasoning: { effort: 'low' } }, { ...BUDGET, thoughts })
     expect(sent['messages']).toMatchObject([{}, said('assistant', text('AAAABB'), USE), {}])
     expect([sent['thinking'], verdicts.approximated]).toEqual([undefined, 'reasoning'])
   })
 
-  it('comes back from memory for clients that do not send it, and is switched off where it is lost', () => {
+  it('comes back from memory for clients that do not send it, and is switched off where a model with a budget lost it', () => {
     const remembered = new Map([
       ['call_1', JSON.stringify(BLOCKS)],
       ['call_2', JSON.stringify(BLOCKS.slice(1))],
@@ -506,23 +506,29 @@ describe('Its thinking', () => {
     ])
     expect([sent['thinking'], verdicts.approximated]).toEqual([{ type: 'adaptive' }, undefined])
     remembered.clear()
-    const lost = translate(request, { ...ADAPTIVE, thoughts })
+    const lost = translate(request, { ...BUDGET, thoughts })
     expect([lost.sent['thinking'], lost.verdicts.approximated]).toEqual([undefined, 'reasoning'])
+    const strict = translate(request, { ...ADAPTIVE, thoughts, isStrict: true })
+    expect(strict.sent['thinking']).toEqual({ type: 'adaptive' })
   })
 
-  it('is switched off where that of any step since the user spoke is lost, and not for steps before', () => {
-    const recall = (id: string): string | undefined => (id === 'call_1' ? undefined : JSON.stringify(BLOCKS))
-    const thoughts = { remember: (): void => undefined, recall }
+  it('is switched off where a turn of a model with a budget does not begin with it, and not for turns before', () => {
     const later = [
       { ...CALL, call_id: 'call_2' },
       { ...OUTPUT, call_id: 'call_2' },
     ]
-    const thinkingOf = (...between: object[]): unknown => {
+    const thinkingOf = (remembered: string, ...between: object[]): unknown => {
+      const recall = (id: string): string | undefined => (id === remembered ? JSON.stringify(BLOCKS) : undefined)
+      const thoughts = { remember: (): void => undefined, recall }
       const input = [user('a'), CALL, OUTPUT, ...between, ...later]
-      return translate({ input, reasoning: { effort: 'low' } }, { ...ADAPTIVE, thoughts }).sent['thinking']
+      return translate({ input, reasoning: { effort: 'low' } }, { ...BUDGET, thoughts }).sent['thinking']
     }
-    expect(thinkingOf()).toBeUndefined()
-    expect(thinkingOf({ role: 'assistant', content: 'b' }, user('c'))).toEqual({ type: 'adaptive' })
+    const budget = { type: 'enabled', budget_tokens: 2048 }
+    expect(thinkingOf('call_2')).toBeUndefined()
+    expect(thinkingOf('call_1')).toEqual(budget)
+    const next = [{ role: 'assistant', content: 'b' }, user('c')]
+    expect(thinkingOf('call_2', ...next)).toEqual(budget)
+    expect(thinkingOf('call_1', ...next)).toBeUndefined()
   })
 })
 

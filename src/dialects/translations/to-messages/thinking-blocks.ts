@@ -1,4 +1,5 @@
 import { isRecord } from '../../../core/validation-rules.js'
+import type { ModelFacts } from '../../model-facts.js'
 import { parsedOr } from '../members.js'
 import type { Block, PlacedBlock } from './blocks.js'
 
@@ -20,13 +21,21 @@ interface Turn {
   readonly blocks: readonly PlacedBlock[]
 }
 
-/** Whether the assistant called tools since the user spoke, or in its last turn, and what it thought before is not known any more. */
-export function isThoughtLost(turns: readonly Turn[]): boolean {
-  const said = turns.findLastIndex(({ role, blocks }) => role === 'user' && !blocks.every(isToolResult))
+/**
+ * Whether a model with a budget cannot think, as its turn no longer begins with what it thought. A turn is the whole tool loop since the
+ * user spoke: its later steps may have no thoughts. A user who breaks in on it ends it, and any thought of it is enough. Models that
+ * decide themselves need not think in any step, so that nothing of theirs counts as lost.
+ */
+export function isThoughtLost(turns: readonly Turn[], { thinking }: ModelFacts): boolean {
   const last = turns.findLastIndex(isAssistant)
-  return turns.slice(Math.max(0, Math.min(said, last))).some((turn) => isAssistant(turn) && callsWithoutThought(turn))
+  if (thinking !== 'budget' || last === -1) return false
+  const said = turns.slice(0, last).findLastIndex(isSaid)
+  const steps = turns.slice(said + 1, last + 1).filter(isAssistant)
+  const isEnded = turns.slice(last).some(isSaid)
+  return (isEnded ? steps : steps.slice(0, 1)).every(callsWithoutThought)
 }
 
+const isSaid = ({ role, blocks }: Turn): boolean => role === 'user' && !blocks.every(isToolResult)
 const isAssistant = ({ role }: Turn): boolean => role === 'assistant'
 const isToolResult = ({ block }: PlacedBlock): boolean => block.type === 'tool_result'
 
