@@ -174,6 +174,15 @@ describe('http adapter', () => {
       expect(throughExpress).toHaveBeenCalledTimes(1)
     })
 
+    it('have requests and responses as Express would give them', async () => {
+      adapter.post('/v1/x', (request: Request, response: Response) => {
+        response
+          .status(201)
+          .json({ a: request.query['a'], isFound: request.res === response && response.req === request })
+      })
+      expect(await post('/v1/x?a=1')).toBe('{"a":"1","isFound":true}')
+    })
+
     it('are told from those of other methods, and from paths that differ in case or by a slash', async () => {
       adapter.post('/v1/x', reply('x'))
       app.use(reply('another'))

@@ -181,6 +181,8 @@ async function runHandler(handler: RouteHandler, request: IncomingMessage, respo
   const pass = (error?: unknown): void => {
     fail(error ?? new Error('The route has passed its request on.'))
   }
+  // As Express does: `response.json` looks for it.
+  ;(request as express.Request).res = response as express.Response
   try {
     await handler(request, response, pass)
   } catch (error) {
