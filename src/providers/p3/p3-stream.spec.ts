@@ -661,7 +661,8 @@ describe('spooled audio', () => {
   })
 
   it('waits for a slow reader and is gone when that gives it up', async () => {
-    const source = new SpooledSource(await spooled(), newCall().disconnect)
+    // More than is read at once.
+    const source = new SpooledSource(await spooled(Buffer.concat([AUDIO, AUDIO])), newCall().disconnect)
     const sink = new RecordingSink()
     source.start({
       data: (chunk) => {
