@@ -42,9 +42,7 @@ describe('The tokens of a request for a response, counted by a messages upstream
       const { asked, provider } = counter()
       const { context, answer } = countBy(provider, fields)
       expect((await answer)?.body).toEqual(Buffer.from('{"object":"response.input_tokens","input_tokens":7}'))
-      expect(asked).toEqual([
-        { model: 'theirs', messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }] },
-      ])
+      expect(asked).toEqual([{ model: 'theirs', messages: [{ role: 'user', content: 'Hi' }] }])
       expect(context.record.translation?.approximated).toBeUndefined()
     },
   )

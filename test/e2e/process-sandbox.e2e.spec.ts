@@ -30,6 +30,9 @@ beforeEach(async () => {
   sandboxes = []
 })
 afterEach(async () => {
+  // All before the first removes the directory that they share: another one may still write there.
+  for (const { child } of sandboxes) child.kill('SIGKILL')
+  await Promise.all(sandboxes.map(({ exited }) => exited))
   for (const sandbox of sandboxes) await sandbox.close()
   await lab.end()
   await rm(directory, { recursive: true, force: true })
