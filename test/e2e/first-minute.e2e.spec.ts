@@ -132,8 +132,10 @@ describe('started in an empty directory, the gateway', () => {
     expect(mp3.length).toBeGreaterThan(1000)
     expect(mp3.readUInt16BE(0) & 0xffe0).toBe(0xffe0)
     // The transcript proves that the very bytes of the speech were heard.
-    const heard = JSON.parse(await run(transcription)) as { text: string }
+    const printed = await run(transcription)
+    const heard = JSON.parse(printed) as { text: string }
     expect(heard.text).toContain(createHash('sha1').update(mp3).digest('hex').slice(0, 12))
+    expect(await readFile('README.md', 'utf8')).toContain(`\n${printed.trim()}\n`)
   })
 
   it('shows the document of its API as it stands in the repository, with a page to read it', async () => {

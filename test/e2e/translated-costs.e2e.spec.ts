@@ -6,18 +6,14 @@ import {
   CHAT_ONLY_THINKING_MODEL,
   MESSAGES_MODEL,
   startTranslationLab,
+  TRANSLATION_PRICES,
   type TranslationLab,
 } from '../support/translation-gateway.js'
 import { type Dialect, type Scenario, SCENARIOS } from '../support/translation-scenarios.js'
 import { recordWhere } from '../support/usage-lab.js'
 
-const PRICES = [
-  { models: [MESSAGES_MODEL], promptTokens: 3_000_000, completionTokens: 15_000_000 },
-  { models: ['gpt-*'], promptTokens: 1_000_000, completionTokens: 4_000_000 },
-]
-
 let lab: TranslationLab
-shareLab(async () => (lab = await startTranslationLab({ database: {}, prices: PRICES })))
+shareLab(async () => (lab = await startTranslationLab({ database: {}, prices: TRANSLATION_PRICES })))
 
 const DIALECTS = ['chat', 'messages', 'responses'] as const
 const ENDPOINTS: Readonly<Record<Dialect, readonly [path: string, maximum: object]>> = {

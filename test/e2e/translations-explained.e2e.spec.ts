@@ -12,19 +12,20 @@ import {
   MESSAGES_MODEL,
   startTranslationLab,
   STRICT_KEY,
+  TRANSLATION_PRICES,
   type TranslationLab,
 } from '../support/translation-gateway.js'
 import { recordWhere } from '../support/usage-lab.js'
 
-const PRICES = [
-  { models: [MESSAGES_MODEL], promptTokens: 3_000_000, completionTokens: 15_000_000 },
-  { models: ['gpt-*'], promptTokens: 1_000_000, completionTokens: 4_000_000 },
-]
-
 let lab: TranslationLab
 let scraper: Scraper
 shareLab(async () => {
-  const sections = { database: {}, prices: PRICES, limits: { jsonBodyBytes: 50_000 }, ...(await scrapable()) }
+  const sections = {
+    database: {},
+    prices: TRANSLATION_PRICES,
+    limits: { jsonBodyBytes: 50_000 },
+    ...(await scrapable()),
+  }
   return (lab = await startTranslationLab(sections))
 })
 shareLab(async () => (scraper = await startScraper(lab.gateway.application)))

@@ -10,6 +10,11 @@ export const STRICT_KEY = 'strict-gateway-key'
 /** Of each simulator, one that thinks only when it is asked to. */
 export const CHAT_MODEL = 'gpt-4o-mini'
 export const MESSAGES_MODEL = 'claude-sonnet-4-5'
+/** Of the models of both upstreams; each kind of token has a price of its own. */
+export const TRANSLATION_PRICES = [
+  { models: [MESSAGES_MODEL], promptTokens: 3_000_000, completionTokens: 15_000_000 },
+  { models: ['gpt-*'], promptTokens: 1_000_000, completionTokens: 4_000_000 },
+]
 
 /** Served on chat alone, so that everything else is translated to it. */
 export const CHAT_ONLY_MODEL = 'gpt-4o'
