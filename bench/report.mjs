@@ -211,8 +211,8 @@ function tasksText(tasks) {
   ].join('\n')
 }
 
-/** Each row of a peer that missed, named with the peer. */
-const missedPeers = (cpu) =>
+/** The rows of peers, each named with its peer. */
+const peerRows = (cpu) =>
   Object.values(cpu).flatMap(({ title, peers }) =>
     Object.entries(peers).map(([role, one]) => ({ ...one, title: `${title}, against ${PEERS[role].title}` })),
   )
@@ -220,7 +220,7 @@ const missedPeers = (cpu) =>
 /** The whole run as text for a terminal. */
 export function report(results) {
   const { cpu, start, translated, latency, memory, realtime, tasks, machine, voids, changedAnswers } = results
-  const missed = [...Object.values(cpu), ...missedPeers(cpu), ...translated, ...Object.values(realtime.paths)].filter(
+  const missed = [...Object.values(cpu), ...peerRows(cpu), ...translated, ...Object.values(realtime.paths)].filter(
     (one) => one.met === false,
   )
   return [

@@ -30,8 +30,8 @@ export async function warmUp(session, target, name, { warmUpSlotMs, warmUpLimitM
   const endMs = performance.now() + warmUpLimitMs
   while (performance.now() < endMs) {
     const { targetUs, completed } = await slot(session, target, name, warmUpSlotMs, scenario)
-    const last = [...costs.splice(-SETTLED_SLOTS + 1), targetUs / completed]
-    costs.push(...last)
+    costs.push(targetUs / completed)
+    const last = costs.slice(-SETTLED_SLOTS)
     if (last.length === SETTLED_SLOTS && completed > 0 && Math.max(...last) <= Math.min(...last) * (1 + SETTLED_SHARE))
       return true
   }

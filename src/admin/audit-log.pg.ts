@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
 import { type AdminAuditRow, Database } from '../storage/database.js'
-import { Retention } from '../storage/retention.js'
+import { deleteOldest, Retention } from '../storage/retention.js'
 import { AuditRepository, type AuditEntry, type AuditOutcome, type AuditRecord } from './audit-log.js'
 
 const BATCH_ROWS = 500
@@ -63,16 +63,9 @@ export class KyselyAuditRepository extends AuditRepository {
     return rows.map(recordOf)
   }
 
-  override async prune(beforeMs: number, limit: number): Promise<number> {
-    const { numDeletedRows } = await this.database.run((queries) =>
-      queries
-        .deleteFrom('admin_audit')
-        .where('sequence', 'in', (part) =>
-          part.selectFrom('admin_audit').select('sequence').where('at_ms', '<', beforeMs).orderBy('at_ms').limit(limit),
-        )
-        .executeTakeFirstOrThrow(),
-    )
-    return Number(numDeletedRows)
+  override prune(beforeMs: number, limit: number): Promise<number> {
+    const place = { table: 'admin_audit', timeColumn: 'at_ms' } as const
+    return this.database.run((queries) => deleteOldest(queries, place, beforeMs, limit))
   }
 }
 

@@ -74,8 +74,6 @@ export class ChatUsageFilter {
       key !== -1;
       key = frames.indexOf(KEY, Math.max(position, key + KEY.length))
     ) {
-      // Of a frame that says `null`, as all do before the last, nothing else is looked at.
-      if (frames[valueStart(frames, key + KEY.length)] !== OPEN_BRACE) continue
       const start = lastFrameEnd(frames.subarray(0, key))
       const end = firstFrameEnd(frames, key)
       const chunk = jsonOf(frames.subarray(start, end))
@@ -91,7 +89,7 @@ export class ChatUsageFilter {
   }
 }
 
-/** Usage comes with the last frames; the bytes are relayed whether it is found or not. */
+/** Usage comes with the last frames, behind many that say `null`, which are not looked at; the bytes are relayed whether it is found or not. */
 function firstUsageObject(frames: Buffer): number {
   const start = Math.max(0, frames.length - USAGE_WINDOW_BYTES)
   const found = USAGE_OBJECTS.map((mark) => frames.indexOf(mark, start)).filter((key) => key !== -1)

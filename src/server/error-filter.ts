@@ -79,16 +79,17 @@ export class GatewayExceptionFilter implements ExceptionFilter {
   }
 }
 
+/** What is neither the caller's fault nor an upstream's; the cause is for the log. */
+export const internalFault = (cause: unknown): GatewayError =>
+  new GatewayError('internal', 'The gateway failed to answer this request.', { cause })
+
 function gatewayErrorOf(exception: unknown, request: Request, unknownPaths: UnknownPaths): GatewayError {
   if (exception instanceof UnknownPath) return nothingAt(request, unknownPaths)
   if (exception instanceof GatewayError) return exception
-  if (!(exception instanceof HttpException)) {
-    return new GatewayError('internal', 'The gateway failed to answer this request.', { cause: exception })
-  }
+  if (!(exception instanceof HttpException)) return internalFault(exception)
   const kind = HTTP_KINDS[exception.getStatus()]
   if (kind === 'not_found') return unknownRoute(request, unknownPaths)
-  if (kind === undefined)
-    return new GatewayError('internal', 'The gateway failed to answer this request.', { cause: exception })
+  if (kind === undefined) return internalFault(exception)
   return new GatewayError(kind, 'The request is not valid.', { cause: exception })
 }
 

@@ -169,6 +169,7 @@ describe('http adapter', () => {
       })
       app.use(throughExpress)
       adapter.post('/v1/x', reply('x'))
+      adapter.post('/v1/x', reply('a later one'))
       adapter.post('/v1/:id', reply('id'))
       expect([await post('/v1/x'), await post('/v1/x?a=/v1/y'), await post('/v1/y')]).toEqual(['x', 'x', 'id'])
       expect(throughExpress).toHaveBeenCalledTimes(1)

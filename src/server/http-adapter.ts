@@ -5,9 +5,8 @@ import { ExpressAdapter } from '@nestjs/platform-express'
 import express, { type Express } from 'express'
 import { ProviderResponse } from '../core/byte-stream.js'
 import { type Dialect, UNKNOWN_PATH } from '../core/endpoint.js'
-import { GatewayError } from '../core/errors.js'
 import { contextOf, findContext } from '../core/request-context.js'
-import { sendClientError, sendError } from './error-filter.js'
+import { internalFault, sendClientError, sendError } from './error-filter.js'
 import { stampResponses } from './response-headers.js'
 import { writeResponse } from './response-writer.js'
 import {
@@ -79,13 +78,15 @@ export class GatewayHttpAdapter extends ExpressAdapter {
 
   /**
    * Express tries one route after the other, and takes 4 µs to come to a handler that a map finds at once: a twentieth of a relayed
-   * chat. It keeps them all, for what the map does not find.
+   * chat. It keeps them all, for what the map does not find. As there, the first of equal paths wins; one without parameters wins over all
+   * that have some.
    */
   override post(handler: RouteHandler): unknown
   override post(path: unknown, handler: RouteHandler): unknown
   override post(path: unknown, handler?: RouteHandler): unknown {
     if (handler === undefined) return super.post(path as RouteHandler)
-    if (typeof path === 'string' && !PATH_PARAMETER.test(path)) this.handlers.set(path, handler)
+    if (typeof path === 'string' && !PATH_PARAMETER.test(path) && !this.handlers.has(path))
+      this.handlers.set(path, handler)
     return super.post(path, handler)
   }
 
@@ -175,8 +176,7 @@ type RouteHandler = Parameters<ExpressAdapter['post']>[1]
 /** What a handler of Nest throws has been answered by its exception filter; whatever comes here is a fault of the gateway. */
 async function runHandler(handler: RouteHandler, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const fail = (cause: unknown): void => {
-    const error = new GatewayError('internal', 'The gateway failed to answer this request.', { cause })
-    sendError(error, contextOf(request), request, response)
+    sendError(internalFault(cause), contextOf(request), request, response)
   }
   const pass = (error?: unknown): void => {
     fail(error ?? new Error('The route has passed its request on.'))

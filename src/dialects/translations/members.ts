@@ -53,6 +53,9 @@ export function dropUnknown(value: Members, known: ReadonlySet<string>, path: st
   for (const name in value) if (!known.has(name) && !isAbsent(value[name])) verdicts.drop(`${path}.${name}`)
 }
 
+/** What a `prompt_cache_breakpoint` may say: how long upstreams keep what they cache is not the caller's choice in every dialect. */
+export const BREAKPOINT_MEMBERS: ReadonlySet<string> = new Set(['mode'])
+
 /** Whether a member says nothing: clients hand back empty lists. */
 export const isEmpty = (value: unknown): boolean => isAbsent(value) || (Array.isArray(value) && value.length === 0)
 

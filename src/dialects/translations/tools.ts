@@ -15,7 +15,7 @@ interface FunctionTool extends ToolHead {
   readonly kind: 'function'
   /** Absent = none are taken. */
   readonly parameters: { readonly schema: Members; readonly spelled: JsonText } | undefined
-  readonly strict: boolean | undefined
+  readonly strict: boolean
 }
 
 /** Takes a text instead of arguments. */

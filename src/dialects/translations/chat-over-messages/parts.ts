@@ -1,7 +1,16 @@
 import { isRecord } from '../../../core/validation-rules.js'
 import type { ModelFacts } from '../../model-facts.js'
 import type { Verdicts } from '../../verdicts.js'
-import { dropUnknown, isAbsent, type Members, objectAt, optionalListAt, optionalTextAt, textAt } from '../members.js'
+import {
+  BREAKPOINT_MEMBERS,
+  dropUnknown,
+  isAbsent,
+  type Members,
+  objectAt,
+  optionalListAt,
+  optionalTextAt,
+  textAt,
+} from '../members.js'
 import { type Block, type CacheMarks, type PlacedBlock, textBlock } from '../to-messages/blocks.js'
 import { documentBlock, imageBlock, checkDetail } from '../to-messages/media-blocks.js'
 
@@ -75,16 +84,13 @@ function blockOf(part: Members, path: string, role: PartRole, context: PartConte
   return PARTS[type]?.read(part, path, context)
 }
 
-/** How long upstreams keep what they cache is not the caller's choice there. */
-const MARK_MEMBERS: ReadonlySet<string> = new Set(['mode'])
-
 function mark(breakpoint: unknown, path: string, block: Block | undefined, { marks, verdicts }: PartContext): void {
   if (isAbsent(breakpoint)) return
   if (block === undefined || !isRecord(breakpoint) || breakpoint['mode'] !== 'explicit') {
     verdicts.drop(path)
     return
   }
-  dropUnknown(breakpoint, MARK_MEMBERS, path, verdicts)
+  dropUnknown(breakpoint, BREAKPOINT_MEMBERS, path, verdicts)
   marks.add(block, path)
 }
 

@@ -54,7 +54,7 @@ function toolOf(value: unknown, path: string, texts: JsonTexts | undefined, verd
   const bodyPath = `${path}.custom`
   const custom = objectAt(tool['custom'], bodyPath)
   dropUnknown(custom, CUSTOM_MEMBERS, bodyPath, verdicts)
-  return { kind: 'custom', ...headOf(custom, path, bodyPath), grammar: grammarOf(custom['format'], bodyPath) }
+  return { kind: 'custom', ...headOf(custom, path, bodyPath), grammar: grammarOf(custom['format'], bodyPath, verdicts) }
 }
 
 function functionTool(
@@ -85,14 +85,18 @@ const headOf = ({ name, description }: Members, path: string, bodyPath: string):
   description: optionalTextAt(description, `${bodyPath}.description`),
 })
 
-function grammarOf(format: unknown, bodyPath: string): Members | undefined {
+const TEXT_FORMAT: ReadonlySet<string> = new Set(['type'])
+
+function grammarOf(format: unknown, bodyPath: string, verdicts: Verdicts): Members | undefined {
   if (isAbsent(format)) return undefined
   const grammar = objectAt(format, `${bodyPath}.format`)
-  return grammar['type'] === 'text' ? undefined : grammar
+  if (grammar['type'] !== 'text') return grammar
+  dropUnknown(grammar, TEXT_FORMAT, `${bodyPath}.format`, verdicts)
+  return undefined
 }
 
-const CHOICE: ReadonlySet<string> = new Set(['type', 'function', 'custom', 'allowed_tools'])
-const OLD_CHOICE: ReadonlySet<string> = new Set(['name'])
+const NAME: ReadonlySet<string> = new Set(['name'])
+const ALLOWED: ReadonlySet<string> = new Set(['mode', 'tools'])
 
 /** The newer name wins. */
 function choiceOf(body: Members, verdicts: Verdicts): ToolChoice | undefined {
@@ -102,12 +106,16 @@ function choiceOf(body: Members, verdicts: Verdicts): ToolChoice | undefined {
   if (isAbsent(value)) return undefined
   if (typeof value === 'string') return modeOf(value, path)
   const choice = objectAt(value, path)
-  dropUnknown(choice, isOld ? OLD_CHOICE : CHOICE, path, verdicts)
-  if (choice['type'] === 'allowed_tools') return allowedTools(choice, path)
+  if (choice['type'] === 'allowed_tools') return allowedTools(choice, path, verdicts)
   const tool: NamedTool = isOld
-    ? { kind: 'function', name: textAt(choice['name'], `${path}.name`), path }
-    : named(choice, path)
+    ? { kind: 'function', name: nameIn(choice, path, verdicts), path }
+    : named(choice, path, verdicts)
   return { kind: 'named', path, tool }
+}
+
+function nameIn(members: Members, path: string, verdicts: Verdicts): string {
+  dropUnknown(members, NAME, path, verdicts)
+  return textAt(members['name'], `${path}.name`)
 }
 
 function modeOf(kind: string, path: string): ToolChoice {
@@ -116,18 +124,22 @@ function modeOf(kind: string, path: string): ToolChoice {
 }
 
 /** The name in `{type: 'function', function: {name}}`, and the same of custom tools. */
-function named(choice: Members, path: string): NamedTool {
+function named(choice: Members, path: string, verdicts: Verdicts): NamedTool {
   const kind = choice['type']
   if (kind !== 'function' && kind !== 'custom') throw invalidShape(`${path}.type`, 'function, custom or allowed_tools')
-  return { kind, name: textAt(objectAt(choice[kind], `${path}.${kind}`)['name'], `${path}.${kind}.name`), path }
+  dropUnknown(choice, new Set(['type', kind]), path, verdicts)
+  return { kind, name: nameIn(objectAt(choice[kind], `${path}.${kind}`), `${path}.${kind}`, verdicts), path }
 }
 
-function allowedTools(choice: Members, path: string): ToolChoice {
+function allowedTools(choice: Members, path: string, verdicts: Verdicts): ToolChoice {
   const allowedPath = `${path}.allowed_tools`
-  const { mode, tools: list } = objectAt(choice['allowed_tools'], allowedPath)
+  const allowed = objectAt(choice['allowed_tools'], allowedPath)
+  dropUnknown(choice, new Set(['type', 'allowed_tools']), path, verdicts)
+  dropUnknown(allowed, ALLOWED, allowedPath, verdicts)
+  const { mode, tools: list } = allowed
   const tools = optionalListAt(list, `${allowedPath}.tools`).map((value, index) => {
     const toolPath = `${allowedPath}.tools[${index}]`
-    return named(objectAt(value, toolPath), toolPath)
+    return named(objectAt(value, toolPath), toolPath, verdicts)
   })
   if (mode !== 'required' && mode !== 'auto') throw invalidShape(`${allowedPath}.mode`, 'auto or required')
   if (tools.length === 0) throw invalidShape(`${allowedPath}.tools`, 'at least one tool')

@@ -304,6 +304,11 @@ describe('Every member of the types of the SDK has a verdict', () => {
 
 /** What the gateway does not know is lost here. */
 const LATER = { x_later: 1 }
+const choosing = (choice: object): object => field('tool_choice').request(choice)
+const allowing = (tool: object, more = {}): object => ({
+  type: 'allowed_tools',
+  allowed_tools: { mode: 'required', tools: [tool], ...more },
+})
 const SAYING = { role: 'assistant', content: 'x' }
 const marked = (prompt_cache_breakpoint: object): object => ({
   messages: [{ role: 'user', content: [{ type: 'text', text: 'x', prompt_cache_breakpoint }] }],
@@ -313,6 +318,17 @@ const between = (message: object): object => ({ messages: [...HELLO, message, ..
 it.each<[string, object]>([
   ['x_later', LATER],
   ['tool_choice.x_later', field('tool_choice').request({ type: 'function', function: { name: 'f' }, ...LATER })],
+  ['tool_choice.function.x_later', choosing({ type: 'function', function: { name: 'f', ...LATER } })],
+  ['tool_choice.custom', choosing({ type: 'function', function: { name: 'f' }, custom: { name: 'g' } })],
+  ['tool_choice.allowed_tools.x_later', choosing(allowing({ type: 'function', function: { name: 'f' } }, LATER))],
+  [
+    'tool_choice.allowed_tools.tools[0].function.x_later',
+    choosing(allowing({ type: 'function', function: { name: 'f', ...LATER } })),
+  ],
+  [
+    'tools[0].custom.format.x_later',
+    { tools: [{ type: 'custom', custom: { name: 'g', format: { type: 'text', ...LATER } } }] },
+  ],
   ['response_format.x_later', { response_format: { type: 'text', ...LATER } }],
   ['messages[0].content[0].prompt_cache_breakpoint.x_later', marked({ mode: 'explicit', ...LATER })],
   ['messages[1].reasoning_content', between({ ...SAYING, reasoning_content: 'Hm.' })],

@@ -1,7 +1,7 @@
 import { quoted } from '../../../core/errors.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import { isAbsent, listAt, type Members, objectAt, textAt, wrongShape } from '../members.js'
-import { type ChatMessage, type ChatPart, contentOf, isMarked, textPart } from '../to-chat/tool-messages.js'
+import { type ChatMessage, type ChatPart, contentOf, isMarked, textPart } from '../to-chat/chat-messages.js'
 import { breakpoint, dropBreakpoint, partsOf, refuseBlock } from './parts.js'
 import { type MemberTable, type ChatRequestDraft } from './request-draft.js'
 import { ToolResults } from './tool-results.js'

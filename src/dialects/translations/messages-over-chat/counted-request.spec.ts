@@ -76,6 +76,13 @@ describe('A request whose tokens the Responses API counts', () => {
     expect([error.details.param, error.details.code]).toEqual([expected, 'c'])
   })
 
+  it('is refused by that name where the upstream has it in its message alone', () => {
+    const error = counted(`,"output_config":{"format":{"type":"json_schema","schema":${SCHEMA}}}`).error(
+      new GatewayError('invalid_request', 'text.format.schema: No.'),
+    )
+    expect(error.details.param).toBe('output_config.format.schema')
+  })
+
   it('fails as it did where no field is named', () => {
     const error = new GatewayError('rate_limited', 'Later.')
     expect(counted('').error(error)).toBe(error)

@@ -1,10 +1,10 @@
-import { GatewayError } from '../../../core/errors.js'
 import { JsonBody } from '../../../core/json-body.js'
 import { jsonTextOf } from '../../../core/json-text.js'
 import { isRecord } from '../../../core/validation-rules.js'
 import type { ResponsesFields } from '../../openai-responses.js'
 import type { ChatFields } from '../../openai-wire.js'
 import type { QuestionTranslation, Translation } from '../../translator.js'
+import { withCallersPath } from '../caller-paths.js'
 import { isAbsent, type Members, recordOr } from '../members.js'
 import { inputTokensIn } from '../usage.js'
 
@@ -20,7 +20,7 @@ export function countedByResponses(translation: Translation<ChatFields>): Questi
   return {
     request: JsonBody.written(jsonTextOf(fields), fields),
     response: (answer) => JSON.stringify({ input_tokens: inputTokensIn(answer) }),
-    error: (error) => translation.error(inNamesOfChat(error)),
+    error: (error) => translation.error(withCallersPath(error, chatPath)),
   }
 }
 
@@ -50,15 +50,10 @@ const CHAT_NAMES = [
   ['reasoning.effort', 'reasoning_effort'],
 ] as const
 
-function inNamesOfChat(error: GatewayError): GatewayError {
-  const param = error.details.param ?? ''
-  const renamed = CHAT_NAMES.find(([name]) => param === name || param.startsWith(`${name}.`))
-  if (renamed === undefined) return error
-  const [name, chatName] = renamed
-  return new GatewayError(error.kind, error.message, {
-    ...error.details,
-    param: `${chatName}${param.slice(name.length)}`,
-  })
+function chatPath(steps: readonly string[]): string {
+  const path = steps.join('.')
+  const [name, chatName] = CHAT_NAMES.find(([known]) => `${path}.`.startsWith(`${known}.`)) ?? ['', '']
+  return chatName + path.slice(name.length)
 }
 
 /** A chat message as items of a response's input; calls and results are items of their own. */

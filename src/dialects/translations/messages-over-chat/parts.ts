@@ -1,5 +1,5 @@
 import { isAbsent, listAt, type Members, objectAt, optionalTextAt, textAt, wrongShape } from '../members.js'
-import { type ChatPart, textPart } from '../to-chat/tool-messages.js'
+import { type ChatPart, isMarked, textPart } from '../to-chat/chat-messages.js'
 import { IMAGE_TYPES, WEB_URL } from '../to-messages/media-blocks.js'
 import { type MemberTable, type ChatRequestDraft } from './request-draft.js'
 
@@ -230,7 +230,7 @@ function searchResultParts(block: Members, path: string, draft: ChatRequestDraft
 /** Of a block that is joined with others to one part, within which no cached prefix can end. */
 function joinedTexts(value: unknown, path: string, draft: ChatRequestDraft): readonly string[] {
   const parts = partsOf(value, path, draft, ['text'])
-  if (parts.some((part) => 'prompt_cache_breakpoint' in part)) draft.verdicts.drop(`${path}.cache_control`)
+  if (parts.some(isMarked)) draft.verdicts.drop(`${path}.cache_control`)
   return parts.flatMap(({ text }) => text ?? [])
 }
 

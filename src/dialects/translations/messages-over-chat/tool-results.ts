@@ -1,6 +1,6 @@
 import { quoted } from '../../../core/errors.js'
 import { isAbsent, type Members, textAt, wrongShape } from '../members.js'
-import { type ChatMessage, type ChatPart, textPart, toolMessage, toolParts } from '../to-chat/tool-messages.js'
+import { type ChatMessage, type ChatPart, textPart, toolMessage, toolParts } from '../to-chat/chat-messages.js'
 import { markLast, partsOf } from './parts.js'
 import { type MemberTable, type ChatRequestDraft } from './request-draft.js'
 

@@ -19,7 +19,7 @@ import {
   textPart,
   toolMessage,
   toolParts,
-} from '../to-chat/tool-messages.js'
+} from '../to-chat/chat-messages.js'
 import { openedThoughts } from './answer.js'
 
 /** The conversation as chat writes it. */

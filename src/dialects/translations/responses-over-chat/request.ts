@@ -88,7 +88,7 @@ function chatTool(tool: Tool): object {
   if (kind === 'function') {
     const { parameters, strict } = tool
     // Not strict is what chat upstreams do by themselves.
-    const isStrict = strict === true ? strict : undefined
+    const isStrict = strict ? true : undefined
     return { type: kind, function: { name, description, parameters: parameters?.spelled, strict: isStrict } }
   }
   const { syntax, definition } = tool.grammar ?? {}

@@ -137,7 +137,14 @@ describe('A request for a response at a messages upstream', () => {
       { thinking: 'adaptive' },
     ],
     [{ reasoning: { effort: 'low' }, input: [user('a'), CALL, OUTPUT] }, 'reasoning', { thinking: 'budget' }],
-    [{ tools: [WEATHER], tool_choice: { type: 'allowed_tools', mode: 'auto', tools: [WEATHER] } }, 'tool_choice', {}],
+    [
+      {
+        tools: [WEATHER],
+        tool_choice: { type: 'allowed_tools', mode: 'auto', tools: [{ type: 'function', name: 'weather' }] },
+      },
+      'tool_choice',
+      {},
+    ],
     [{ input: [user('a'), { ...CALL, arguments: 'not JSON' }, OUTPUT] }, 'input[1].arguments', {}],
     [{ input: [user('a'), { role: 'system', content: 'b' }, user('c')] }, 'input[1]', {}],
     [{ input: [user('a'), { role: 'system', content: 'b' }] }, 'input[1]', {}],

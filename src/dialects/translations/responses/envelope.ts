@@ -128,6 +128,6 @@ function toolsSaidBack(asked: ResponsesFields['tools'], sent: readonly Tool[], t
     const sentTool = sent[index]
     if (sentTool?.kind !== 'function') return { description: null, format: { type: 'text' }, ...tool }
     const parameters = isAbsent(tool['parameters']) ? null : texts.at('tools', index, 'parameters')?.text
-    return { ...tool, description: tool['description'] ?? null, parameters, strict: sentTool.strict ?? true }
+    return { ...tool, description: tool['description'] ?? null, parameters, strict: sentTool.strict }
   })
 }

@@ -2,6 +2,7 @@ import { isRecord } from '../../../core/validation-rules.js'
 import type { ModelFacts } from '../../model-facts.js'
 import type { Verdicts } from '../../verdicts.js'
 import {
+  BREAKPOINT_MEMBERS,
   dropUnknown,
   isAbsent,
   isEmpty,
@@ -122,15 +123,12 @@ function readPart(value: unknown, path: string, speaker: Speaker, reading: PartR
   return reader(part, { path, isBreakpoint: isMarked(part, known, path, reading) }, reading)
 }
 
-/** How long upstreams keep what they cache is not the caller's choice there. */
-const MARK = new Set(['mode'])
-
 function isMarked(part: Members, known: ReadonlySet<string>, path: string, { verdicts }: PartReading): boolean {
   const mark = part['prompt_cache_breakpoint']
   if (isAbsent(mark) || !known.has('prompt_cache_breakpoint')) return false
   const markPath = `${path}.prompt_cache_breakpoint`
   if (isRecord(mark) && mark['mode'] === 'explicit') {
-    dropUnknown(mark, MARK, markPath, verdicts)
+    dropUnknown(mark, BREAKPOINT_MEMBERS, markPath, verdicts)
     return true
   }
   verdicts.drop(markPath)

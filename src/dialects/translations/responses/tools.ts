@@ -65,13 +65,12 @@ function readFunction(
 
 /**
  * True by default in this dialect, but not all models have strict tools, and of schemas upstreams take few as strict: only the caller
- * can say so. undefined where it means nothing: a function that takes nothing is called with nothing.
+ * can say so. It means nothing for a function that takes nothing.
  */
-function strictOf({ strict }: Members, hasParameters: boolean, path: string, verdicts: Verdicts): boolean | undefined {
+function strictOf({ strict }: Members, hasParameters: boolean, path: string, verdicts: Verdicts): boolean {
   if (typeof strict === 'boolean') return strict
   if (!isAbsent(strict)) throw wrongShape(`${path}.strict`, 'a boolean', strict)
-  if (!hasParameters) return undefined
-  verdicts.approximate(`${path}.strict`, `Send ${path}.strict: false, or true with a closed schema`)
+  if (hasParameters) verdicts.approximate(`${path}.strict`, `Send ${path}.strict: false, or true with a closed schema`)
   return false
 }
 
@@ -99,9 +98,7 @@ export function readToolChoice(choice: unknown, verdicts: Verdicts): ToolChoice 
   if (choice === 'none' || choice === 'auto' || choice === 'required') return { kind: choice, path }
   const object = isRecord(choice) ? choice : verdicts.refuse(path, 'Send none, auto, required or an object.')
   if (object['type'] === 'allowed_tools') return allowedTools(object, path, verdicts)
-  const tool = namedTool(object, path, verdicts)
-  dropUnknown(object, NAMED_CHOICE, path, verdicts)
-  return { kind: 'named', path, tool }
+  return { kind: 'named', path, tool: namedTool(object, path, verdicts) }
 }
 
 function allowedTools(choice: Members, path: string, verdicts: Verdicts): ToolChoice {
@@ -119,7 +116,9 @@ function allowedTools(choice: Members, path: string, verdicts: Verdicts): ToolCh
   }
 }
 
-function namedTool({ type, name }: Members, path: string, verdicts: Verdicts): NamedTool {
+function namedTool(tool: Members, path: string, verdicts: Verdicts): NamedTool {
+  const { type, name } = tool
   if (type !== 'function' && type !== 'custom') return verdicts.refuse(`${path}.type`, ONLY_CALLABLE)
+  dropUnknown(tool, NAMED_CHOICE, path, verdicts)
   return { kind: type, name: textAt(name, `${path}.name`), path }
 }

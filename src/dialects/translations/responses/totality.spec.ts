@@ -59,6 +59,7 @@ const fieldPlace = (path: string, ...names: readonly string[]): Place => ({
 
 /** What the gateway does not know is lost. */
 const LATER = { x_later: 1 }
+const allowing = (tool: object): object => ({ type: 'allowed_tools', mode: 'required', tools: [tool] })
 const saying = (part: object): object => ({ input: [HELLO, { role: 'assistant', content: [part] }, HELLO] })
 const marked = (prompt_cache_breakpoint: object): object => ({
   input: [{ role: 'user', content: [{ type: 'input_text', text: 'x', prompt_cache_breakpoint }] }],
@@ -354,6 +355,13 @@ describe.each(['chat', 'messages'] as const)('Over %s', (upstream) => {
     ['input[1].content[0].annotations', saying({ type: 'output_text', text: 'x', annotations: { type: 'file_path' } })],
     ['input[0].content[0].prompt_cache_breakpoint.ttl', marked({ mode: 'explicit', ttl: '1h' })],
     ['tools[0].format.x_later', TOOL.request({ type: 'custom', name: 'g', format: { type: 'text', ...LATER } })],
+    [
+      'tool_choice.tools[0].x_later',
+      {
+        ...TOOL.request({ type: 'function', name: 'f' }),
+        tool_choice: allowing({ type: 'function', name: 'f', ...LATER }),
+      },
+    ],
     ['tool_choice.x_later', fieldPlace('', 'tool_choice').request({ type: 'custom', name: 'g', ...LATER })],
   ])('nothing is lost in silence: %s', (path, request) => {
     expect(translate(request).verdicts.dropped).toBe(path)

@@ -103,9 +103,9 @@ function upstreamTool(tool: Tool, verdicts: Verdicts): object {
   const head = { name, ...(description === '' ? {} : { description }) }
   if (tool.kind === 'function') {
     const { parameters, strict } = tool
-    const noInput = strict === true ? CLOSED_NO_INPUT : NO_INPUT
+    const noInput = strict ? CLOSED_NO_INPUT : NO_INPUT
     const input_schema = parameters === undefined ? noInput : objectSchema(parameters.schema, parameters.spelled)
-    return { ...head, input_schema, ...(strict === true ? { strict } : {}) }
+    return { ...head, input_schema, ...(strict ? { strict } : {}) }
   }
   if (tool.grammar !== undefined) verdicts.refuse(`${bodyPath}.format`, 'Send a custom tool without a grammar.')
   return { ...head, input_schema: TEXT_INPUT }
