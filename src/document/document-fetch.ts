@@ -127,7 +127,7 @@ const WORDS: readonly (readonly [codes: RegExp, words: string])[] = [
   [/^(?:ENOTFOUND|EAI_AGAIN|EAI_NODATA)$/, 'The host of the document is not known.'],
   [/^(?:ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EHOSTDOWN)$/, 'The server of the document cannot be reached.'],
   [/CERT|TLS|SSL|SIGNATURE|ISSUER|^EPROTO$/, 'The server of the document cannot prove who it is, or speaks no TLS.'],
-  [/^(?:HTTPParserError|UND_ERR_HEADERS_OVERFLOW)$/, 'The server of the document does not speak HTTP.'],
+  [/^HTTP_MALFORMED$/, 'The server of the document does not speak HTTP.'],
 ]
 
 /**

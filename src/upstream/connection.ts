@@ -1,238 +1,275 @@
-import { Socket } from 'node:net'
-import { buildConnector, Client, type Dispatcher, Pool } from 'undici'
+import type { Socket } from 'node:net'
+import type { Readable } from 'node:stream'
+import { errors } from 'undici'
 import { codeOf } from '../core/errors.js'
-import { type Clock, processClock } from '../core/time.js'
+import { HttpParser, type ResponseHeaders } from './http-parser.js'
+import type { OutgoingRequest } from './http-request.js'
+import type { IdleLimit } from './idle-limit.js'
 
 /** Idle connections are kept this long where the upstream says nothing else. */
 const DEFAULT_IDLE_MS = 4_000
 /** On the way to the upstream a request needs a part of the time that the upstream announces. */
 const ANNOUNCED_MARGIN_MS = 1_000
-
-/** What is learned is less than what was seen, by a share that covers the way there; what was seen once may change. */
-const LEARNED_SHARE = 0.75
-const LEARNED_FOR_MS = 600_000
-/** Below it, what closes connections is no idle limit: they would hardly be used again at all. */
-const SHORTEST_LEARNED_MS = 50
-/** Idle times that differ by less are taken for the same limit. */
-const SAME_SHARE = 0.2
-
-/** How long connections to one upstream may have been idle to be used again, as far as the upstream has shown it. */
-class IdleLimit {
-  private learnedMs = Infinity
-  private learnedUntilMs = 0
-  private lastClosedMs = Infinity
-
-  constructor(readonly nowMs: Clock = processClock) {}
-
-  get milliseconds(): number {
-    if (this.learnedMs !== Infinity && this.nowMs() > this.learnedUntilMs) this.learnedMs = Infinity
-    return this.learnedMs
-  }
-
-  /** The upstream has closed a connection in its idle time. One such end may be that of a restart; two alike are a rule. */
-  closed(idleMs: number): void {
-    const isAlike = Math.abs(idleMs - this.lastClosedMs) <= SAME_SHARE * idleMs
-    this.lastClosedMs = idleMs
-    if (isAlike) this.learn(idleMs)
-  }
-
-  /** The upstream did not answer on a connection that had been idle for so long. */
-  learn(idleMs: number): void {
-    this.learnedMs = Math.min(this.milliseconds, Math.max(SHORTEST_LEARNED_MS, idleMs * LEARNED_SHARE))
-    this.learnedUntilMs = this.nowMs() + LEARNED_FOR_MS
-  }
-}
-
-const CONTINUE = Buffer.from('HTTP/1.1 100')
-/** Of the status, behind the version. */
-const FIRST_DIGIT = 9
-const ONE = 0x31
-const END_OF_HEAD = '\r\n\r\n'
-/** A longer head of an informational answer is left to undici, which refuses it. */
-const MAXIMUM_CONTINUE_BYTES = 16_384
-
-const CLOSED_CODES: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
-
 /** The close of a connection that an upstream gives up meets a request within the way there and back. */
 const LONGEST_RACE_MS = 5_000
+
+const CLOSED_CODES: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 
 /** The upstream has ended the connection; not a timeout, nor anything that the gateway did. */
 const isClosing = (error: Error): boolean => CLOSED_CODES.has(codeOf(error))
 
-/**
- * One connection at a time to one upstream. It leaves out `100 Continue`, which undici takes for a broken answer although any
- * server may send it (RFC 9110, section 15.2), and knows whether a request may have met a connection that was being closed.
- */
+/** Told what becomes of one request; after `onResponseEnd` or `onResponseError` nothing. */
+export interface ResponseReader {
+  /** When the exchange began, on the clock of the connection's limit. */
+  readonly startedAtMs: number
+  /** The request is about to be sent, unless the reader aborts it. */
+  onRequestStart(connection: Connection): void
+  onResponseStart(status: number, headers: ResponseHeaders): void
+  onResponseData(piece: Buffer): void
+  onResponseEnd(): void
+  /**
+   * `wasStale`: the request met a used connection that was being closed: no byte of a response came, and the end was on its way
+   * before the upstream can have worked on the request for long.
+   */
+  onResponseError(error: Error, wasStale: boolean): void
+}
+
+/** The pool that a connection belongs to. */
+interface ConnectionOwner {
+  readonly limit: IdleLimit
+  /** Without a request, and open. False when the owner has no use for it. */
+  keep(connection: Connection): boolean
+  forget(connection: Connection): void
+}
+
+/** One connection to one upstream, with at most one request at a time: none waits behind another caller's response. */
 export class Connection {
-  private socket: Socket | undefined
-  /** An answer was received on the present socket, and the next may be. */
+  private readonly parser = new HttpParser(this)
+  private reader: ResponseReader | undefined
+  private request: OutgoingRequest | undefined
+  private isOver = false
+  private isPaused = false
   private hasServed = false
-  private isIdle = false
-  private idleSinceMs = 0
-  private begunAtMs = 0
-  /** Of the present request, before it was sent. */
-  private idleMs = 0
-  private awaitsHead = false
   private hasReceived = false
-  private begun: Buffer | undefined
+  /** Between the head of a response and its end. */
+  private isInBody = false
+  private receivedBytes = 0
+  /** On the clock of the limit. */
+  private begunAtMs = 0
+  private idleSinceMs = 0
+  private idleMs = 0
   private announced = ''
   private announcedMs = DEFAULT_IDLE_MS
+  /** On the performance clock: since when something is waited for, for how long, and when the timer looks. */
+  private waitingSinceMs = 0
+  private waitMs = Infinity
+  private timer: NodeJS.Timeout | undefined
+  private timerAtMs = Infinity
 
-  constructor(private readonly limit: IdleLimit) {}
-
-  /** The same connector, whose sockets are those of this connection. */
-  connecting(connect: buildConnector.connector): buildConnector.connector {
-    return (target, callback) => {
-      connect(target, (...result) => {
-        const [error, socket] = result
-        if (error === null) this.use(socket)
-        callback(...result)
-      })
-    }
+  constructor(
+    private readonly socket: Socket,
+    private readonly owner: ConnectionOwner,
+  ) {
+    socket.on('data', (chunk: Buffer) => {
+      this.receive(chunk)
+    })
+    socket.on('drain', () => {
+      this.stream?.resume()
+    })
+    socket.on('end', () => {
+      if (this.reader === undefined || !this.parser.finish()) this.end(new errors.SocketError('other side closed'))
+    })
+    socket.on('error', (error) => {
+      this.end(error)
+    })
+    socket.on('close', () => {
+      this.end(new errors.SocketError('closed'))
+    })
   }
 
-  /** A request is about to be sent: never on a connection that may be closed already. */
-  begin(nowMs: number, isNewNeeded: boolean): void {
-    this.begunAtMs = nowMs
-    this.idleMs = nowMs - this.idleSinceMs
-    const isStale = this.hasServed && this.idleMs >= Math.min(this.announcedMs, this.limit.milliseconds)
-    this.isIdle = false
-    // Undici opens another one once this one is closed.
-    if (isStale || isNewNeeded) this.socket?.destroy()
-    this.awaitsHead = true
+  /** Whether a request that begins now may use it: never one that may be closed already. */
+  isUsable(nowMs: number): boolean {
+    return nowMs - this.idleSinceMs < Math.min(this.announcedMs, this.owner.limit.milliseconds)
+  }
+
+  send(request: OutgoingRequest, reader: ResponseReader, beginsAtMs: number): void {
+    this.begunAtMs = beginsAtMs
+    this.idleMs = beginsAtMs - this.idleSinceMs
     this.hasReceived = false
+    this.isInBody = false
+    this.receivedBytes = 0
+    this.reader = reader
+    this.request = request
+    this.parser.begin()
+    reader.onRequestStart(this)
+    // The reader may have aborted it.
+    if (this.reader !== reader) return
+    this.wait(request.firstByteMs)
+    this.write(request)
   }
 
-  /** The head of the answer says how long the upstream keeps the connection. */
-  announce(keepAlive: string | string[] | undefined): void {
+  pause(): void {
+    this.isPaused = true
+    this.socket.pause()
+  }
+
+  resume(): void {
+    if (!this.isPaused) return
+    this.isPaused = false
+    this.waitingSinceMs = performance.now()
+    this.socket.resume()
+  }
+
+  /** Ends the connection; the reader of a request that is on it gets the error. */
+  end(error: Error): void {
+    if (this.isOver) return
+    this.isOver = true
+    clearTimeout(this.timer)
+    this.socket.destroy()
+    this.owner.forget(this)
+    const { limit } = this.owner
+    const { reader } = this
+    this.release()
+    if (reader === undefined) {
+      if (this.hasServed && isClosing(error)) limit.closed(limit.nowMs() - this.idleSinceMs)
+      return
+    }
+    const isRace = this.hasServed && !this.hasReceived && isClosing(error)
+    const wasStale = isRace && limit.nowMs() - this.begunAtMs <= LONGEST_RACE_MS
+    // Others that are idle for as long as this one was are taken for closed.
+    if (wasStale) limit.learn(this.idleMs)
+    reader.onResponseError(error, wasStale)
+  }
+
+  /** The parser's: a head. Informational ones change nothing about what is waited for. */
+  onHead(status: number, headers: ResponseHeaders): void {
+    if (status < 200) return
+    this.announce(headers['keep-alive'])
+    this.isInBody = true
+    this.waitMs = this.request?.idleMs ?? Infinity
+    this.reader?.onResponseStart(status, headers)
+  }
+
+  /** The parser's: a piece of the body. */
+  onBody(piece: Buffer): void {
+    this.receivedBytes += piece.length
+    if (this.receivedBytes > (this.request?.maximumBytes ?? Infinity)) throw new errors.ResponseExceededMaxSizeError()
+    this.reader?.onResponseData(piece)
+  }
+
+  /** The parser's: the end of the response. A request that was not sent in full spoils its connection. */
+  onComplete(mayKeepAlive: boolean): void {
+    const { reader } = this
+    const isSent = this.socket.writableLength === 0 && this.stream?.readableEnded !== false
+    this.release()
+    this.isInBody = false
+    this.hasServed = true
+    this.idleSinceMs = this.owner.limit.nowMs()
+    this.resume()
+    reader?.onResponseEnd()
+    if (!mayKeepAlive || !isSent || !this.owner.keep(this)) this.end(new errors.InformationalError('not kept'))
+  }
+
+  /** The body of the present request, where it is a stream. */
+  private get stream(): Readable | undefined {
+    const body = this.request?.body
+    return body === null || body === undefined || Buffer.isBuffer(body) ? undefined : body
+  }
+
+  /** Nothing is sent or read for the present request any more. */
+  private release(): void {
+    const { stream } = this
+    this.reader = undefined
+    this.request = undefined
+    stream?.destroy()
+  }
+
+  private receive(chunk: Buffer): void {
+    if (this.reader === undefined) {
+      this.end(new errors.InformationalError('a response came unasked'))
+      return
+    }
+    this.hasReceived = true
+    try {
+      this.parser.execute(chunk)
+    } catch (error) {
+      this.end(error as Error)
+      return
+    }
+    if (!this.isInBody) return
+    this.waitingSinceMs = performance.now()
+    this.watch()
+  }
+
+  private write({ head, body, streamBytes }: OutgoingRequest): void {
+    const { socket } = this
+    socket.cork()
+    socket.write(head, 'latin1')
+    if (Buffer.isBuffer(body)) socket.write(body)
+    socket.uncork()
+    if (body !== null && !Buffer.isBuffer(body)) this.writeStream(body, streamBytes)
+  }
+
+  private writeStream(body: Readable, streamBytes: number | undefined): void {
+    const { socket } = this
+    const isCurrent = (): boolean => this.request?.body === body
+    let sentBytes = 0
+    body.on('data', (piece: Buffer) => {
+      if (!isCurrent()) return
+      sentBytes += piece.length
+      // Until all is sent, the response is not late.
+      this.waitingSinceMs = performance.now()
+      if (streamBytes === undefined) socket.write(`${piece.length.toString(16)}\r\n`)
+      const isTaken = socket.write(piece)
+      if (streamBytes === undefined) socket.write('\r\n')
+      if (!isTaken) body.pause()
+    })
+    body.on('end', () => {
+      if (!isCurrent()) return
+      if (streamBytes === undefined) socket.write('0\r\n\r\n')
+      else if (sentBytes !== streamBytes) this.end(new errors.RequestContentLengthMismatchError())
+    })
+    body.on('error', (error) => {
+      if (isCurrent()) this.end(error)
+    })
+    body.on('close', () => {
+      if (isCurrent() && !body.readableEnded) this.end(new errors.RequestAbortedError())
+    })
+  }
+
+  /** The head of a response says how long the upstream keeps the connection. */
+  private announce(keepAlive: string | string[] | undefined): void {
     if (typeof keepAlive !== 'string' || keepAlive === this.announced) return
     this.announced = keepAlive
     const seconds = /(?:^|[\s,])timeout=(\d{1,6})/i.exec(keepAlive)?.[1]
     this.announcedMs = seconds === undefined ? DEFAULT_IDLE_MS : Number(seconds) * 1000 - ANNOUNCED_MARGIN_MS
   }
 
-  /** The answer is complete. */
-  end(nowMs: number): void {
-    this.hasServed = true
-    this.isIdle = true
-    this.idleSinceMs = nowMs
+  private wait(waitMs: number): void {
+    this.waitingSinceMs = performance.now()
+    this.waitMs = waitMs
+    this.watch()
   }
 
-  /**
-   * True when the request met a used connection that was being closed: no byte of an answer came, and the end was on its way
-   * before the upstream can have worked on the request for long.
-   */
-  wasStale(error: Error): boolean {
-    const isRace = this.hasServed && !this.hasReceived && isClosing(error)
-    return isRace && this.limit.nowMs() - this.begunAtMs <= LONGEST_RACE_MS
+  /** One timer outlives the requests: it looks at its time how long the present one has waited, and sets itself anew. */
+  private watch(): void {
+    const dueAtMs = this.waitingSinceMs + this.waitMs
+    if (this.timer !== undefined && this.timerAtMs <= dueAtMs) return
+    clearTimeout(this.timer)
+    this.timerAtMs = dueAtMs
+    this.timer = setTimeout(this.look, dueAtMs - performance.now())
+    this.timer.unref()
   }
 
-  /** Others that are idle for as long as this one was are taken for closed. */
-  learnFromStale(): void {
-    this.limit.learn(this.idleMs)
-  }
-
-  /** Undici tells why a connection ended; those that the gateway has ended itself are not idle any more, or have another code. */
-  ended(error: Error): void {
-    if (this.isIdle && isClosing(error)) this.limit.closed(this.limit.nowMs() - this.idleSinceMs)
-    this.isIdle = false
-    this.hasServed = false
-    this.socket = undefined
-  }
-
-  private use(socket: Socket): void {
-    this.socket = socket
-    this.hasServed = false
-    this.awaitsHead = true
-    this.hasReceived = false
-    this.begun = undefined
-    this.announced = ''
-    this.announcedMs = DEFAULT_IDLE_MS
-    Object.assign(socket, { [CONNECTION]: this, read: readAnswer })
-  }
-
-  /** Called with every chunk: what undici gets of it. */
-  received(chunk: Buffer): Buffer | null {
-    return this.awaitsHead ? this.withoutContinue(chunk) : chunk
-  }
-
-  /** What has come of the final answer's head; null while there is none of it. */
-  private withoutContinue(chunk: Buffer): Buffer | null {
-    this.hasReceived = true
-    // Nearly every answer: a search in native code costs more than all else here.
-    if (this.begun === undefined && chunk.length > FIRST_DIGIT && chunk[FIRST_DIGIT] !== ONE) {
-      this.awaitsHead = false
-      return chunk
+  private readonly look = (): void => {
+    this.timer = undefined
+    if (this.reader === undefined) return
+    // Nothing can come that its reader does not want yet.
+    if (this.isPaused) this.waitingSinceMs = performance.now()
+    if (performance.now() - this.waitingSinceMs < this.waitMs - 1) {
+      this.watch()
+      return
     }
-    let bytes = this.begun === undefined ? chunk : Buffer.concat([this.begun, chunk])
-    this.begun = undefined
-    while (bytes.length > 0) {
-      const compared = Math.min(bytes.length, CONTINUE.length)
-      const end = bytes.indexOf(END_OF_HEAD)
-      const mayContinue = bytes.compare(CONTINUE, 0, compared, 0, compared) === 0
-      if (!mayContinue || (end === -1 && bytes.length > MAXIMUM_CONTINUE_BYTES)) {
-        this.awaitsHead = false
-        return bytes
-      }
-      if (end === -1) {
-        this.begun = bytes
-        return null
-      }
-      bytes = bytes.subarray(end + END_OF_HEAD.length)
-    }
-    return null
+    this.end(this.isInBody ? new errors.BodyTimeoutError() : new errors.HeadersTimeoutError())
   }
-}
-
-const CONNECTION = Symbol('connection')
-
-/** One function for all sockets, in place of their own `read`: V8 inlines it where undici reads. */
-function readAnswer(this: Socket & { readonly [CONNECTION]: Connection }, size?: number): Buffer | null {
-  const chunk = Socket.prototype.read.call(this, size) as Buffer | null
-  return chunk === null ? null : this[CONNECTION].received(chunk)
-}
-
-/** What an exchange adds to undici's options of a request. */
-export interface ExchangeOptions extends Dispatcher.DispatchOptions {
-  /** Told which connection the request is sent on. */
-  readonly exchange: { readonly startedAtMs: number; connection: Connection | undefined }
-  /** Set when a connection that was used before has failed: another one of them may fail as well. */
-  readonly isNewNeeded: boolean
-}
-
-/** undici's client of one connection, which tells exchanges about it. */
-export class ConnectionClient extends Client {
-  private readonly connection: Connection
-
-  constructor(
-    origin: string | URL,
-    options: Client.Options,
-    private readonly limit = new IdleLimit(),
-  ) {
-    const connection = new Connection(limit)
-    const { connect, ...others } = options
-    const connector = typeof connect === 'function' ? connect : buildConnector(connect ?? {})
-    super(origin, { ...others, keepAliveTimeout: DEFAULT_IDLE_MS, connect: connection.connecting(connector) })
-    this.connection = connection
-    this.on('disconnect', (_origin, _clients, error) => {
-      connection.ended(error)
-    })
-  }
-
-  override dispatch(options: ExchangeOptions, handler: Dispatcher.DispatchHandler): boolean {
-    const { exchange, isNewNeeded } = options
-    this.connection.begin(isNewNeeded ? this.limit.nowMs() : exchange.startedAtMs, isNewNeeded)
-    exchange.connection = this.connection
-    return super.dispatch(options, handler)
-  }
-}
-
-/** Connections to one upstream. Without pipelining: a request must never wait behind another caller's response. */
-export function connectionPool(origin: string, connectMs: number, nowMs: Clock): Pool {
-  const limit = new IdleLimit(nowMs)
-  return new Pool(origin, {
-    connect: { timeout: connectMs },
-    pipelining: 1,
-    factory: (url, options: object) => new ConnectionClient(url, options, limit),
-  })
 }

@@ -1,9 +1,9 @@
-import { type Dispatcher, errors } from 'undici'
 import { type ByteSink, type ByteSource, joinedPieces } from '../core/byte-stream.js'
 import { codeOf, GatewayError } from '../core/errors.js'
 import { type ClientDisconnect, clientDisconnected, type ExchangeRecord } from '../core/request-context.js'
 import { type Clock, processClock } from '../core/time.js'
-import type { Connection } from './connection.js'
+import type { Connection, ResponseReader } from './connection.js'
+import type { ResponseHeaders } from './http-parser.js'
 
 /** Failures that can only happen before a byte of the request was written. */
 const UNSENT_CODES: ReadonlySet<string> = new Set([
@@ -46,7 +46,7 @@ export function classifyFailure(error: Error, requestStarted: boolean): GatewayE
 export interface UpstreamResponse {
   readonly status: number
   /** Names in lower case. */
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly headers: Readonly<ResponseHeaders>
   readonly body: ByteSource
 }
 
@@ -64,17 +64,17 @@ export interface ExchangeContext {
 const UNREAD_BYTES = 65_536
 
 /**
- * One request to one upstream: undici's handler, and the source of the response body. Aborts the upstream request when
+ * One request to one upstream: the reader of its connection, and the source of the response body. Aborts the upstream request when
  * the client disconnects, unless the sink reads on, or the total deadline passes.
  */
-export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource {
-  connection: Connection | undefined
+export class UpstreamExchange implements ResponseReader, ByteSource {
   /** Sends the request once more, on a new connection; absent where that is not safe, and once it is done. */
-  resend: ((isNewNeeded: true) => void) | undefined
-  private controller: Dispatcher.DispatchController | undefined
+  resend: (() => void) | undefined
+  /** While the request is on it. */
+  private connection: Connection | undefined
+  private wasSent = false
   /** Of a request that was sent before. */
   private firstError: Error | undefined
-  private informationalTimer: NodeJS.Timeout | undefined
   private sink: ByteSink | undefined
   private unread: Buffer[] = []
   private unreadBytes = 0
@@ -109,34 +109,26 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
     })
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.controller = controller
-    if (this.outcome !== undefined) controller.abort(this.outcome.error ?? clientDisconnected())
-  }
-
-  onResponseStart(
-    _controller: Dispatcher.DispatchController,
-    status: number,
-    headers: Record<string, string | string[] | undefined>,
-  ): void {
-    if (this.outcome !== undefined) return
-    if (status < 200) {
-      this.boundAnnouncements()
+  onRequestStart(connection: Connection): void {
+    if (this.outcome !== undefined) {
+      connection.end(this.outcome.error ?? clientDisconnected())
       return
     }
-    if (this.informationalTimer !== undefined) clearTimeout(this.informationalTimer)
-    this.connection?.announce(headers['keep-alive'])
+    this.connection = connection
+    this.wasSent = true
+  }
+
+  onResponseStart(status: number, headers: ResponseHeaders): void {
     this.hasResponded = true
     this.recordResponse(status, headers)
     this.onResponse({ status, headers, body: this })
   }
 
-  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.outcome !== undefined) return
-    this.unread.push(chunk)
-    this.unreadBytes += chunk.length
+  onResponseData(piece: Buffer): void {
+    this.unread.push(piece)
+    this.unreadBytes += piece.length
     if (this.sink === undefined) {
-      if (this.unreadBytes > UNREAD_BYTES) this.controller?.pause()
+      if (this.unreadBytes > UNREAD_BYTES) this.connection?.pause()
     } else if (this.unread.length === 1) {
       // All pieces of one turn of the event loop are handled, and written, together.
       process.nextTick(this.passOn)
@@ -144,23 +136,17 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
   }
 
   onResponseEnd(): void {
-    const nowMs = this.nowMs()
-    this.connection?.end(nowMs)
-    this.finish({}, nowMs)
+    this.finish({})
   }
 
-  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    const { connection, resend } = this
-    const wasStale = connection?.wasStale(error) === true
-    if (wasStale) connection.learnFromStale()
+  onResponseError(error: Error, wasStale: boolean): void {
+    const { resend } = this
     if (wasStale && resend !== undefined && this.outcome === undefined && this.firstByteLeftMs > 0) {
       this.resend = undefined
       this.firstError = error
-      this.controller = undefined
-      // After undici has dealt with the connection.
-      process.nextTick(() => {
-        if (this.outcome === undefined) resend(true)
-      })
+      this.connection = undefined
+      this.wasSent = false
+      resend()
       return
     }
     this.finish({ error: this.failureOf(error) })
@@ -182,17 +168,17 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
     const wasPaused = this.unreadBytes > UNREAD_BYTES
     this.passOn()
     if (this.outcome !== undefined) this.deliver(this.outcome)
-    else if (wasPaused && !this.isPaused) this.controller?.resume()
+    else if (wasPaused && !this.isPaused) this.connection?.resume()
   }
 
   pause(): void {
     this.isPaused = true
-    this.controller?.pause()
+    this.connection?.pause()
   }
 
   resume(): void {
     this.isPaused = false
-    this.controller?.resume()
+    this.connection?.resume()
   }
 
   cancel(): void {
@@ -202,36 +188,28 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler, ByteSource 
 
   /** What was sent before may have been done, however the second try failed. */
   private failureOf(error: Error): GatewayError {
-    const failure = classifyFailure(error, this.controller !== undefined)
+    const failure = classifyFailure(error, this.wasSent)
     const wasSent = this.firstError !== undefined && failure.details.attempt?.phase === 'unsent'
     return wasSent ? classifyFailure(this.firstError ?? error, true) : failure
   }
 
-  /** Informational answers (1xx) announce another one; each starts undici's own timer anew. */
-  private boundAnnouncements(): void {
-    this.informationalTimer ??= setTimeout(
-      () => {
-        this.abandon(classifyFailure(new errors.HeadersTimeoutError(), true))
-      },
-      Math.max(1, this.firstByteLeftMs),
-    )
-  }
-
-  /** Ends the exchange on the gateway's side; undici's own report of the abort then finds it finished. */
+  /** Ends the exchange on the gateway's side, and with it the connection. */
   private abandon(error: GatewayError): void {
     if (this.outcome !== undefined) return
+    const { connection } = this
     this.finish({ error })
-    this.controller?.abort(error)
+    connection?.end(error)
   }
 
-  private finish(outcome: { readonly error?: GatewayError }, nowMs = this.nowMs()): void {
+  private finish(outcome: { readonly error?: GatewayError }): void {
     if (this.outcome !== undefined) return
     this.outcome = outcome
+    // Another exchange may be the next on it.
+    this.connection = undefined
     clearTimeout(this.totalTimer)
-    if (this.informationalTimer !== undefined) clearTimeout(this.informationalTimer)
     this.removeAbortListener()
     const { record } = this.context
-    record.upstreamMs += nowMs - this.startedAtMs
+    record.upstreamMs += this.nowMs() - this.startedAtMs
     record.openWaitMs -= this.waitMs
     try {
       if (!this.hasResponded) this.onFailure(outcome.error ?? noResponse())

@@ -18,8 +18,9 @@ import {
   resolveHost,
   TooManyRedirects,
 } from './ssrf-guard.js'
-import { ConnectionClient, type ExchangeOptions } from './connection.js'
+import { ConnectionPool } from './connection-pool.js'
 import { type ExchangeContext, UpstreamExchange, type UpstreamResponse } from './exchange.js'
+import { outgoingRequest } from './http-request.js'
 
 /**
  * A resolver with a limit of lookups at once. A lookup of the system cannot be cancelled and occupies one of the process's
@@ -156,7 +157,7 @@ interface Outgoing {
  */
 @Injectable()
 export class SafeFetchClient implements OnModuleInit, OnApplicationShutdown {
-  private readonly running = new Set<ConnectionClient>()
+  private readonly running = new Set<ConnectionPool>()
   private readonly resolve: ResolveHost
 
   /** The resolver is set by tests only. */
@@ -222,7 +223,7 @@ export class SafeFetchClient implements OnModuleInit, OnApplicationShutdown {
   }
 
   async onApplicationShutdown(): Promise<void> {
-    await Promise.all([...this.running].map((client) => client.destroy()))
+    await Promise.all([...this.running].map((pool) => pool.destroy()))
   }
 
   private async follow(first: URL, request: SafeFetchRequest): Promise<SafeFetchResponse> {
@@ -247,51 +248,34 @@ export class SafeFetchClient implements OnModuleInit, OnApplicationShutdown {
     outgoing: Outgoing,
     request: SafeFetchRequest & Pick<SafeFetchPost, 'mayBeLoopback'>,
   ): Promise<UpstreamResponse> {
-    const { context, timeouts, deadlineAtMs } = request
-    const { firstByteMs } = timeouts
+    const { context, timeouts, deadlineAtMs, maximumBytes = Infinity } = request
+    const { firstByteMs, idleMs } = timeouts
     context.disconnect.throwIfAborted()
-    const client = this.clientFor(url, request)
+    const pool = this.poolFor(url, request)
+    const { method, headers, body } = outgoing
+    const path = url.pathname + url.search
+    const parts = { method, path, host: pool.host, headers, body, keepsAlive: false }
+    const sent = outgoingRequest(parts, { firstByteMs, idleMs, maximumBytes })
     return new Promise((resolve, reject) => {
       const fail = (error: GatewayError): void => {
         reject(error)
-        void client.destroy()
+        void pool.destroy()
       }
       const exchange = new UpstreamExchange(context, deadlineAtMs, firstByteMs, resolve, fail)
-      const options: ExchangeOptions = {
-        method: outgoing.method,
-        path: url.pathname + url.search,
-        headers: outgoing.headers as string[],
-        body: outgoing.body,
-        headersTimeout: firstByteMs,
-        bodyTimeout: timeouts.idleMs,
-        reset: true,
-        exchange,
-        isNewNeeded: false,
-      }
-      client.dispatch(options, exchange)
-      this.closeAfterUse(client)
+      pool.dispatch(sent, exchange)
+      this.running.add(pool)
+      void pool.close().then(() => this.running.delete(pool))
     })
   }
 
   /** One connection for one request: a kept one would outlive its check, and could be found by another caller. */
-  private clientFor(
+  private poolFor(
     url: URL,
-    { timeouts, maximumBytes, mayBeLoopback }: SafeFetchRequest & Pick<SafeFetchPost, 'mayBeLoopback'>,
-  ): ConnectionClient {
+    { timeouts, mayBeLoopback }: SafeFetchRequest & Pick<SafeFetchPost, 'mayBeLoopback'>,
+  ): ConnectionPool {
     const isAccepted = admit(url, this.store.current.ssrf.allow, mayBeLoopback)
-    return new ConnectionClient(url.origin, {
-      connect: { timeout: timeouts.connectMs, lookup: checkedLookup(this.resolve, isAccepted) },
-      ...(maximumBytes === undefined ? {} : { maxResponseSize: maximumBytes }),
-    })
-  }
-
-  private closeAfterUse(client: ConnectionClient): void {
-    this.running.add(client)
-    const forget = (): void => {
-      this.running.delete(client)
-    }
-    // Closing waits for the answer's end; it is refused where the request has failed already.
-    client.close().then(forget, forget)
+    const connect = { timeout: timeouts.connectMs, lookup: checkedLookup(this.resolve, isAccepted) }
+    return new ConnectionPool(url.origin, { connect, keepsIdle: false })
   }
 }
 

@@ -271,6 +271,15 @@ describe('upstream client', () => {
       ])
     })
 
+    it.each<[string, Partial<UpstreamRequest>]>([
+      ['a header', { headers: ['x-key', 'a\r\nx-other: b'] }],
+      ['the name of a header', { headers: ['x-key: a\r\nx-other', 'b'] }],
+      ['a path', { path: '/v1 HTTP/1.1\r\nx-other: b\r\n\r\n' }],
+    ])('with a line end in %s is never sent', async (_name, parts) => {
+      await expect(send({ ...GET, ...parts })).rejects.toThrow(TypeError)
+      expect(upstream.accepted).toBe(0)
+    })
+
     it('may have a body that is still being read', async () => {
       const server = createServer((request, response) => {
         request.pipe(response)
@@ -281,6 +290,58 @@ describe('upstream client', () => {
       const response = await send(request, targetOf(port))
       expect((await bodyOf(response)).toString()).toBe('abcdef')
       await close()
+    })
+  })
+
+  describe('A body that is read from elsewhere', () => {
+    const UPLOAD = { method: 'POST', path: '/', headers: ['Content-Length', '6'] } as const
+    const stream = (...pieces: readonly string[]): Readable =>
+      Readable.from(
+        pieces.map((piece) => Buffer.from(piece)),
+        { objectMode: false },
+      )
+
+    it.each([
+      ['shorter', ['abc']],
+      ['longer', ['abc', 'defg']],
+    ])('and is %s than announced fails the request, and ends its connection', async (_name, pieces) => {
+      answer = () => undefined
+      expect(await failureOf(send({ ...UPLOAD, body: () => stream(...pieces) }))).toMatchObject({
+        kind: 'upstream_failed',
+        details: { attempt: { phase: 'sent' } },
+      })
+    })
+
+    it('and breaks fails the request with the error of the reader', async () => {
+      answer = () => undefined
+      const body = (): Readable =>
+        new Readable({
+          read() {
+            this.destroy(new GatewayError('internal', 'The disk is gone.'))
+          },
+        })
+      expect((await failureOf(send({ ...UPLOAD, body }))).message).toBe('The disk is gone.')
+    })
+
+    it('is let go when the upstream answers before it has all, and its connection is not used again', async () => {
+      const endless = new Readable({ read: () => undefined })
+      endless.push('abc')
+      const response = await send({ ...UPLOAD, body: () => endless })
+      expect((await bodyOf(response)).toString()).toBe('ok')
+      expect(endless.destroyed).toBe(true)
+      await bodyOf(await send())
+      expect(upstream.accepted).toBe(2)
+    })
+
+    it('is let go when the caller leaves', async () => {
+      answer = () => undefined
+      const endless = new Readable({ read: () => undefined })
+      const call = newCall()
+      const sending = failureOf(send({ ...UPLOAD, body: () => endless }, targetOf(upstream.port), call))
+      const closed = once(endless, 'close')
+      call.disconnect.abort()
+      expect((await sending).kind).toBe('caller_left')
+      await closed
     })
   })
 
@@ -418,6 +479,18 @@ describe('upstream client', () => {
     })
   })
 
+  it('does not take a reader who waits for a silent upstream', async () => {
+    answer = (socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nab')
+    const timeouts = { ...GENEROUS_TIMEOUTS, idleMs: 50 }
+    const response = await send(GET, targetOf(upstream.port, { timeouts }))
+    response.body.pause()
+    const silent = new Promise((resolve) => setTimeout(resolve, 150))
+    await silent
+    for (const socket of upstream.sockets) socket.write('cd')
+    response.body.resume()
+    expect((await bodyOf(response)).toString()).toBe('abcd')
+  })
+
   describe('Connections', () => {
     it('are used again, and a second one is opened when the first is busy', async () => {
       await bodyOf(await send())
@@ -429,6 +502,35 @@ describe('upstream client', () => {
       const both = await Promise.all([send(), send()])
       await Promise.all(both.map(bodyOf))
       expect(upstream.accepted).toBe(2)
+    })
+
+    it('are closed when a response comes that was not asked for: it is never another request’s', async () => {
+      await bodyOf(await send())
+      await new Promise((resolve) => setImmediate(resolve))
+      const [socket] = upstream.sockets
+      const closed = once(socket as Socket, 'close')
+      socket?.write('HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nevil')
+      await closed
+      expect((await bodyOf(await send())).toString()).toBe('ok')
+      expect(upstream.accepted).toBe(2)
+    })
+
+    it('carry one response: what comes right behind it ends them', async () => {
+      answer = (socket) => {
+        answer = (next) => next.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nme')
+        socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nokHTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nevil')
+      }
+      expect((await bodyOf(await send())).toString()).toBe('ok')
+      expect((await bodyOf(await send())).toString()).toBe('me')
+      expect(upstream.accepted).toBe(2)
+    })
+
+    it('that are idle for too long are closed without another request', async () => {
+      answer = (socket) => socket.write('HTTP/1.1 200 OK\r\nkeep-alive: timeout=1\r\ncontent-length: 0\r\n\r\n')
+      await bodyOf(await send())
+      const [socket] = upstream.sockets
+      if (socket !== undefined && !socket.destroyed) await once(socket, 'close')
+      expect(upstream.sockets.size).toBe(0)
     })
 
     describe('that the upstream gives up while a request is on its way there', () => {
@@ -749,7 +851,7 @@ describe('A transport failure', () => {
     },
   )
 
-  it.each(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET', 'HPE_INVALID_CONSTANT', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH', ''])(
+  it.each(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET', 'HTTP_MALFORMED', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH', ''])(
     '%s after the request began means that it may have been done and billed',
     (code) => {
       expect(classifyFailure(failure(code), true)).toMatchObject({

@@ -1,11 +1,12 @@
 import type { Readable } from 'node:stream'
 import { Injectable, type OnApplicationShutdown, Optional } from '@nestjs/common'
-import type { Pool } from 'undici'
 import type { UpstreamTimeouts } from '../config/channel-schema.js'
 import { type Clock, processClock } from '../core/time.js'
-import { connectionPool, type ExchangeOptions } from './connection.js'
+import { ConnectionPool } from './connection-pool.js'
 import { withoutEncodings } from './content-encoding.js'
 import { type ExchangeContext, UpstreamExchange, type UpstreamResponse } from './exchange.js'
+import { type OutgoingRequest, outgoingRequest } from './http-request.js'
+import { IdleLimit } from './idle-limit.js'
 
 /** Where a channel's requests go, and how long they may take. */
 export interface UpstreamTarget {
@@ -33,7 +34,7 @@ export interface UpstreamRequest {
  */
 @Injectable()
 export class UpstreamClient implements OnApplicationShutdown {
-  private readonly pools = new Map<string, Pool>()
+  private readonly pools = new Map<string, ConnectionPool>()
 
   /** The clock is set by tests only. */
   constructor(@Optional() private readonly nowMs: Clock = processClock) {}
@@ -46,18 +47,22 @@ export class UpstreamClient implements OnApplicationShutdown {
     deadlineAtMs: number,
   ): Promise<UpstreamResponse> {
     context.disconnect.throwIfAborted()
+    const { firstByteMs } = target.timeouts
+    const pool = this.poolOf(target)
     return new Promise((resolve, reject) => {
       const settle = (response: UpstreamResponse): void => {
         resolve(withoutEncodings(response, context.disconnect))
       }
-      const { firstByteMs } = target.timeouts
+      // A request that cannot be sent begins nothing.
+      const first = outgoing(request, target, pool.host, context, firstByteMs)
       const exchange = new UpstreamExchange(context, deadlineAtMs, firstByteMs, settle, reject, this.nowMs)
-      const pool = this.poolOf(target)
-      const dispatch = (isNewNeeded: boolean): void => {
-        pool.dispatch(optionsOf(request, target, exchange, context, isNewNeeded), exchange)
+      if (context.canResend === true) {
+        exchange.resend = () => {
+          const leftMs = Math.max(1, exchange.firstByteLeftMs)
+          pool.dispatch(outgoing(request, target, pool.host, context, leftMs), exchange, true)
+        }
       }
-      if (context.canResend === true) exchange.resend = dispatch
-      dispatch(false)
+      pool.dispatch(first, exchange)
     })
   }
 
@@ -66,8 +71,7 @@ export class UpstreamClient implements OnApplicationShutdown {
     for (const [key, pool] of this.pools) {
       if (poolKeys.has(key)) continue
       this.pools.delete(key)
-      // A pool that cannot close in good order is destroyed with its process.
-      pool.close().catch(() => undefined)
+      void pool.close()
     }
   }
 
@@ -75,11 +79,12 @@ export class UpstreamClient implements OnApplicationShutdown {
     await Promise.all([...this.pools.values()].map((pool) => pool.destroy()))
   }
 
-  private poolOf(target: UpstreamTarget): Pool {
+  private poolOf(target: UpstreamTarget): ConnectionPool {
     const { poolKey, origin, timeouts } = target
     const known = this.pools.get(poolKey)
     if (known !== undefined) return known
-    const pool = connectionPool(origin, timeouts.connectMs, this.nowMs)
+    const limit = new IdleLimit(this.nowMs)
+    const pool = new ConnectionPool(origin, { connect: { timeout: timeouts.connectMs }, limit })
     this.pools.set(poolKey, pool)
     return pool
   }
@@ -87,22 +92,21 @@ export class UpstreamClient implements OnApplicationShutdown {
 
 const NO_ENCODING: readonly string[] = ['accept-encoding', 'identity']
 
-function optionsOf(
+function outgoing(
   { method, path, headers, body }: UpstreamRequest,
   { pathPrefix, timeouts }: UpstreamTarget,
-  exchange: UpstreamExchange,
-  { traceHeaders }: ExchangeContext,
-  isNewNeeded: boolean,
-): ExchangeOptions {
-  return {
+  host: string,
+  { traceHeaders = [] }: ExchangeContext,
+  firstByteMs: number,
+): OutgoingRequest {
+  const parts = {
     method,
     path: pathPrefix + path,
+    host,
     // Without the header, any encoding would do (RFC 9110, section 12.5.3).
-    headers: traceHeaders === undefined ? headers.concat(NO_ENCODING) : headers.concat(NO_ENCODING, traceHeaders),
+    headers: headers.concat(NO_ENCODING, traceHeaders),
     body: typeof body === 'function' ? body() : (body ?? null),
-    headersTimeout: isNewNeeded ? Math.max(1, exchange.firstByteLeftMs) : timeouts.firstByteMs,
-    bodyTimeout: timeouts.idleMs,
-    exchange,
-    isNewNeeded,
+    keepsAlive: true,
   }
+  return outgoingRequest(parts, { firstByteMs, idleMs: timeouts.idleMs, maximumBytes: Infinity })
 }

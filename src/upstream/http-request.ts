@@ -1,0 +1,72 @@
+import type { Readable } from 'node:stream'
+
+/** How long a response may be silent, and how large it may be. */
+export interface ResponseLimits {
+  /** Until the response begins, and between its pieces. */
+  readonly firstByteMs: number
+  readonly idleMs: number
+  /** Of its body. */
+  readonly maximumBytes: number
+}
+
+/** A request as it goes over the wire. */
+export interface OutgoingRequest extends ResponseLimits {
+  /** From the request line to the empty line. */
+  readonly head: string
+  readonly body: Buffer | Readable | null
+  /** Of a body that is a stream; undefined where it is sent in chunks. */
+  readonly streamBytes: number | undefined
+}
+
+export interface RequestParts {
+  readonly method: 'GET' | 'POST' | 'DELETE'
+  /** With the query. */
+  readonly path: string
+  readonly host: string
+  /** Names and values in turn, among them the length of a body that is a stream. */
+  readonly headers: readonly string[]
+  readonly body: Buffer | Readable | null
+  /** False: the connection ends with the response. */
+  readonly keepsAlive: boolean
+}
+
+const PATH = /^[\x21-\xff]+$/
+/** What could end a value early, and begin another header. */
+const NOT_IN_VALUE = /[^\t\x20-\x7e\x80-\xff]/
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+/** Providers send the same names over and over; a caller's own may be any, and only so many are remembered. */
+const KNOWN_NAMES = 512
+const knownNames = new Set<string>()
+
+function isName(name: string): boolean {
+  if (knownNames.has(name)) return true
+  if (!TOKEN.test(name)) return false
+  if (knownNames.size < KNOWN_NAMES) knownNames.add(name)
+  return true
+}
+
+/** Throws `TypeError` for what cannot stand in a head. */
+export function outgoingRequest(parts: RequestParts, limits: ResponseLimits): OutgoingRequest {
+  const { method, path, host, headers, body, keepsAlive } = parts
+  if (!PATH.test(path)) throw new TypeError('a path has characters that cannot stand in a request line')
+  let head = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: ${keepsAlive ? 'keep-alive' : 'close'}\r\n`
+  let length: string | undefined
+  for (let index = 0; index < headers.length; index += 2) {
+    const name = headers[index] ?? ''
+    const value = headers[index + 1] ?? ''
+    if (!isName(name) || NOT_IN_VALUE.test(value))
+      throw new TypeError('a header has characters that cannot stand in one')
+    if (name.length === CONTENT_LENGTH.length && name.toLowerCase() === CONTENT_LENGTH) length = value
+    else head += `${name}: ${value}\r\n`
+  }
+  const isStream = body !== null && !Buffer.isBuffer(body)
+  // Servers may refuse a POST without a length (RFC 9112, section 6.3).
+  if (!isStream && (body !== null || method === 'POST')) length = String(body?.length ?? 0)
+  head += length === undefined ? (isStream ? CHUNKED : '') : `content-length: ${length}\r\n`
+  const streamBytes = isStream && length !== undefined ? Number(length) : undefined
+  const { firstByteMs, idleMs, maximumBytes } = limits
+  return { head: `${head}\r\n`, body, streamBytes, firstByteMs, idleMs, maximumBytes }
+}
+
+const CONTENT_LENGTH = 'content-length'
+const CHUNKED = 'transfer-encoding: chunked\r\n'
