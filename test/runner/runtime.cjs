@@ -45,12 +45,13 @@ class NativeRuntime extends JestRuntime {
     for (const symbol of Object.getOwnPropertySymbols(globalThis))
       if (CIRCUS_STATE.has(symbol.description)) delete globalThis[symbol]
     delete require.cache[path]
-    const { AsyncLocalStorage } = asyncHooks
-    asyncHooks.AsyncLocalStorage = SequentialStorage
+    // A getter in newer Nodes.
+    const before = Object.getOwnPropertyDescriptor(asyncHooks, 'AsyncLocalStorage')
+    Object.defineProperty(asyncHooks, 'AsyncLocalStorage', { value: SequentialStorage, configurable: true })
     try {
       return require(path)
     } finally {
-      asyncHooks.AsyncLocalStorage = AsyncLocalStorage
+      Object.defineProperty(asyncHooks, 'AsyncLocalStorage', before)
     }
   }
 
