@@ -72,6 +72,18 @@ const namesOfCommonJs = {
   },
 }
 
+/** Of each language the package tells its name, scope and type as well: half a megabyte that is not asked for. */
+const codesOfLanguages = {
+  name: 'codes-of-languages',
+  setup: ({ onLoad }) => {
+    onLoad({ filter: /[/\\]iso-639-3[/\\]iso6393\.js$/ }, async ({ path }) => {
+      const { iso6393: languages } = await import(pathToFileURL(path).href)
+      const codes = languages.map(({ iso6391, iso6393 }) => ({ iso6391, iso6393 }))
+      return { contents: `export const iso6393 = JSON.parse('${JSON.stringify(codes)}')` }
+    })
+  },
+}
+
 /** Writes source maps that tell of our own modules alone. */
 const ownSourceMaps = {
   name: 'own-source-maps',
@@ -105,6 +117,6 @@ export const bundleCommands = (folder) =>
     banner: { js: HEAD },
     sourcemap: true,
     sourcesContent: false,
-    plugins: [ownPlaces(folder), namesOfCommonJs, ownSourceMaps],
+    plugins: [ownPlaces(folder), namesOfCommonJs, codesOfLanguages, ownSourceMaps],
     logLevel: 'warning',
   })

@@ -1,7 +1,7 @@
 // Node reads the source maps of all that it loads, at once, and keeps them. Most of what a bundle's map tells is about packages.
 
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
-const VALUES = new Map([...DIGITS].map((digit, value) => [digit, value]))
+const VALUES = new Map(DIGITS.split('').map((digit, value) => [digit, value]))
 /** A digit has five bits, and one that says that another digit follows; the lowest bit of a number is its sign. */
 const CONTINUED = 32
 
