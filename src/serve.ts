@@ -64,6 +64,8 @@ async function main(): Promise<void> {
       }))
   // The first worker has said why.
   if (address === undefined) process.exit(1)
+  // Of the primary of workers, which has no gateway of its own.
+  if (workers > 1) endStart()
   // Where the log goes, by the same way: two writers would tear each other's lines.
   logging.sink.write(`Multi-Model Gateway listens at ${address}\n`)
 }
