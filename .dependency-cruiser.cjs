@@ -60,7 +60,7 @@ module.exports = {
       from: {
         orphan: true,
         path: '^(src|packages)/',
-        pathNot: '\\.spec\\.ts$|^src/main\\.ts$|^packages/document-engine/src/watchdog\\.ts$',
+        pathNot: '\\.spec\\.ts$|^src/(?:main|serve)\\.ts$|^packages/document-engine/src/watchdog\\.ts$',
       },
       to: {},
     },
@@ -122,7 +122,7 @@ module.exports = {
       name: 'sandbox-is-a-stranger',
       comment: 'Nothing but main and tests starts simulators.',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/main\\.ts$|\\.spec\\.ts$' },
+      from: { path: '^src/', pathNot: '^src/(?:main|serve)\\.ts$|\\.spec\\.ts$' },
       to: { path: '^packages/sandbox/' },
     },
     {

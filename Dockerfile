@@ -9,7 +9,7 @@ COPY package.json package-lock.json .npmrc ./
 COPY packages/document-engine/package.json packages/document-engine/
 COPY packages/sandbox/package.json packages/sandbox/
 RUN npm ci
-COPY scripts/build.mjs scripts/bundle.mjs scripts/prepare-store.mjs scripts/swc-options.mjs scripts/
+COPY scripts/build.mjs scripts/bundle.mjs scripts/own-source-map.mjs scripts/prepare-store.mjs scripts/swc-options.mjs scripts/
 COPY packages ./packages
 COPY src ./src
 # The empty store that the gateway unpacks at its first use is made with them.

@@ -6,7 +6,9 @@ import { join } from 'node:path'
 const OUTPUT = 'dist/main.js'
 const PACKAGES = ['packages/document-engine', 'packages/sandbox', '.']
 const SETTINGS = /^(?:package|package-lock)\.json$/
-const BUILD = ['scripts/build.mjs', 'scripts/bundle.mjs', 'scripts/prepare-store.mjs', 'scripts/swc-options.mjs']
+const BUILD = ['build', 'bundle', 'own-source-map', 'prepare-store', 'swc-options'].map((name) => `scripts/${name}.mjs`)
+/** Written by running gateways, not by the build (`src/app/start-up.ts`). */
+const CACHE = join('dist', 'compile-cache')
 /** What the bundles share; it has no source of its name. */
 const SHARED = /\/chunk-[^/]*$/
 
@@ -31,7 +33,7 @@ const newestMs = (files) => Math.max(0, ...files.map((file) => statSync(file).mt
 function isUpToDate(folder) {
   const sources = join(folder, 'src')
   const output = join(folder, 'dist')
-  const builtAtMs = newestMs(filesIn(output))
+  const builtAtMs = newestMs(filesIn(output).filter((file) => !file.startsWith(CACHE)))
   const settings = readdirSync(folder).filter((name) => SETTINGS.test(name))
   if (newestMs([...filesIn(sources), ...settings.map((name) => join(folder, name)), ...BUILD]) > builtAtMs) return false
   // A source that was deleted or renamed leaves no newer file behind.

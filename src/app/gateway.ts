@@ -3,12 +3,15 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import type { INestApplication } from '@nestjs/common'
 import { type ConfigSource, ConfigStore, configWarnings, reloadConfig } from '../config/config-store.js'
+import { type Environment, environmentConfig } from '../config/environment.js'
 import type { GatewayConfig, ServerSection } from '../config/settings.js'
 import type { Logger, Logging } from '../observability/logger.js'
 import { MetricsServer } from '../observability/metrics-server.js'
 import { Metrics, type MetricsSnapshot } from '../observability/metrics.js'
 import { Readiness } from '../observability/readiness.js'
 import { Database, StoreUnusable } from '../storage/database.js'
+import { filesIn } from '../storage/embedded-files.js'
+import { exists } from '../storage/file-sync.js'
 import { PendingUsageMarker } from '../storage/pending-usage.js'
 import { Admission } from '../overload/admission.js'
 import { AcceptQueue, acceptMore } from '../server/acceptors.js'
@@ -69,9 +72,13 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     collectMetrics: () => application.get(Metrics).collectSnapshot(),
     listen: async () => {
       const database = application.get(Database)
-      // The sandbox serves chat and audio without one; the store itself says what kept it from opening.
-      if (inSandbox) await openStore(database, logger).catch(() => undefined)
-      else if (needsStore(config) || application.get(PendingUsageMarker).isThere) await openStore(database, logger)
+      // The sandbox serves chat and audio without one; the store itself says what kept it from opening. A new one is made for
+      // the first task: until then nothing waits in it.
+      if (inSandbox) {
+        const { dataDirectory } = application.get<Environment>(environmentConfig.KEY)
+        if (config.database.url !== undefined || (await exists(filesIn(dataDirectory))))
+          await openStore(database, logger).catch(() => undefined)
+      } else if (needsStore(config) || application.get(PendingUsageMarker).isThere) await openStore(database, logger)
       if (servesMetrics) await metricsServer.listen()
       return listen(application, config.server, logger)
     },

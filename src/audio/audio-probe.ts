@@ -1,5 +1,4 @@
 import { extname } from 'node:path'
-import { parseBlob } from 'music-metadata'
 import type { SpooledFile } from '../core/spooled-file.js'
 import { type AudioFacts, ByteWindow, emptyFile, notAudio, undecodable } from './audio-facts.js'
 import { inspectMp4, inspectWebm, isMp4 } from './mp4-webm.js'
@@ -30,6 +29,8 @@ export async function durationOf(
   timeLimitMs = TIME_LIMIT_MS,
 ): Promise<number | undefined> {
   try {
+    // Loaded with the first file that needs it.
+    const { parseBlob } = await import('music-metadata')
     const blob = new WindowBlob(bytes, contentType, { start: 0, end: bytes.size }, performance.now() + timeLimitMs)
     const { format } = await parseBlob(blob, { duration: NEEDS_FULL_SCAN.has(contentType), skipCovers: true })
     return format.duration !== undefined && Number.isFinite(format.duration) && format.duration > 0

@@ -14,60 +14,24 @@ import type { Logger } from '../observability/logger.js'
 import { byLabel, Metrics, registerCounter, registerGauge, single } from '../observability/metrics.js'
 import { LOGGER } from '../observability/observability.module.js'
 import { RequestHooks } from '../observability/request-hooks.js'
-import { LocalLeases, MemoryWindows, WINDOW_SECONDS } from './counters.js'
-import { KeyLimiter, LimitCounters } from './key-limiter.js'
-import { LARGEST_GROWTH, RedisConnection } from './redis-connection.js'
-import { RedisLeases, RedisWindows, SharedLeases, SharedWindows } from './redis-counters.js'
+import { type CounterStore, localStore } from './counter-store.js'
+import { WINDOW_SECONDS } from './counters.js'
+import { KeyLimiter } from './key-limiter.js'
 import { type QuotaSettings, RequestQuota } from './request-quota.js'
 
-/** How long a lease of a killed process still counts. */
-const LEASE_MS = 15_000
-const HEARTBEAT_MS = 5_000
-
-/** Where limits are counted: in this process, or in Redis with this process as the fallback. */
-export interface CounterStore {
-  readonly counters: LimitCounters
-  readonly isShared: boolean
-  readonly isUnavailable: () => boolean
-  /** Never rejects; resolves also when Redis cannot be reached. */
-  readonly open: () => Promise<void>
-  readonly close: () => Promise<void>
-}
-
-/** `processes`: the number of processes that share each limit; without Redis, each allows its part. */
-export function createCounterStore(
-  { url, timeoutMs, localShare }: RedisSection,
+/**
+ * `processes`: the number of processes that share each limit; without Redis, each allows its part. What speaks to Redis is loaded
+ * only where there is one.
+ */
+async function createCounterStore(
+  { url, ...section }: RedisSection,
   processes: number,
   logger: Pick<Logger, 'info' | 'warn'>,
-): CounterStore {
+): Promise<CounterStore> {
   if (url === undefined) return localStore(1 / processes)
-  const connection = new RedisConnection(url, timeoutMs, logger)
-  const share = localShare / processes
-  // So long before a window's end nothing is given back: a command that timed out may still be executed.
-  const marginMs = LARGEST_GROWTH * timeoutMs
-  const windows = new SharedWindows(new RedisWindows(connection, marginMs), new MemoryWindows(share))
-  const leases = new SharedLeases(new RedisLeases(connection, LEASE_MS), share)
-  connection.onReconnect(() => void leases.renew())
-  const heartbeat = setInterval(() => void leases.renew(), HEARTBEAT_MS).unref()
-  return {
-    counters: new LimitCounters(windows, leases),
-    isShared: true,
-    isUnavailable: () => connection.isUnavailable,
-    open: () => connection.open(),
-    close: async () => {
-      clearInterval(heartbeat)
-      await connection.close()
-    },
-  }
+  const { sharedStore } = await import('./shared-counter-store.js')
+  return sharedStore({ url, ...section }, processes, logger)
 }
-
-const localStore = (share: number): CounterStore => ({
-  counters: new LimitCounters(new MemoryWindows(share), new LocalLeases(share)),
-  isShared: false,
-  isUnavailable: () => false,
-  open: () => Promise.resolve(),
-  close: () => Promise.resolve(),
-})
 
 class LimitMetrics {
   private readonly refusals = Object.fromEntries(LIMIT_NAMES.map((name) => [name, 0])) as Record<LimitName, number>
@@ -156,7 +120,8 @@ const keyScope = ({ keyId }: Caller): string => `key:${keyId}`
  */
 @Injectable()
 export class RateLimiter implements OnModuleInit, OnApplicationShutdown {
-  private readonly store: CounterStore
+  /** The one of the configuration from the start of the application on. */
+  private store: CounterStore
   private readonly metrics: LimitMetrics
   private readonly idPrefix = `${randomBytes(8).toString('hex')}:`
   private count = 0
@@ -171,15 +136,14 @@ export class RateLimiter implements OnModuleInit, OnApplicationShutdown {
   private hasWarned = false
 
   constructor(
-    config: ConfigStore,
+    private readonly config: ConfigStore,
     hooks: RequestHooks,
     metrics: Metrics,
     @Inject(LOGGER) private readonly logger: Pick<Logger, 'info' | 'warn'>,
   ) {
-    const { redis, server } = config.current
-    this.processes = processesOf(server.workers)
-    this.store = createCounterStore(redis, this.processes, logger)
-    this.metrics = new LimitMetrics(metrics, this.store.isUnavailable)
+    this.processes = processesOf(config.current.server.workers)
+    this.store = localStore(1 / this.processes)
+    this.metrics = new LimitMetrics(metrics, this.isRedisAway)
     this.defaultLimits = config.current.auth.defaultLimits
     this.quotaSettings = this.quotaSettingsOf(config.current)
     config.onChange((next) => {
@@ -196,8 +160,9 @@ export class RateLimiter implements OnModuleInit, OnApplicationShutdown {
     })
   }
 
-  onModuleInit(): Promise<void> {
-    return this.store.open()
+  async onModuleInit(): Promise<void> {
+    this.store = await createCounterStore(this.config.current.redis, this.processes, this.logger)
+    await this.store.open()
   }
 
   onApplicationShutdown(): Promise<void> {
@@ -248,9 +213,11 @@ export class RateLimiter implements OnModuleInit, OnApplicationShutdown {
       countRefusal: this.metrics.countRefusal,
       expectedOutputTokens,
       mayHideTokens: this.reasoning.mayHideTokens,
-      isRedisAway: this.store.isUnavailable,
+      isRedisAway: this.isRedisAway,
     }
   }
+
+  private readonly isRedisAway = (): boolean => this.store.isUnavailable()
 
   /** Whether limits are at present counted for all replicas together. */
   get isShared(): boolean {

@@ -18,6 +18,9 @@ const MARK = 'CREATING'
 /** An empty store, made by `scripts/prepare-store.mjs`; as far from `src/` as from `dist/`. */
 const EMPTY_STORE = fileURLToPath(new URL('../../dist/empty-store.tar.br', import.meta.url))
 
+/** Where the files of a store are, in its directory. */
+export const filesIn = (directory: string): string => join(directory, 'postgres')
+
 /** Makes a new, empty store unless there is one; half a store is removed first. The directory must be locked. */
 export async function ensureStore(directory: string, files: string): Promise<void> {
   const mark = join(directory, MARK)

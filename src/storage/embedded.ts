@@ -1,5 +1,4 @@
 import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { isNativeError } from 'node:util/types'
 import { type Kysely, sql } from 'kysely'
@@ -7,7 +6,7 @@ import { GatewayError } from '../core/errors.js'
 import type { Logger } from '../observability/logger.js'
 import { type DirectoryLock, lockDirectory } from './data-lock.js'
 import { type BareStore, type DatabaseSchema, type OpenStore, type StoreEngine, StoreUnusable } from './database.js'
-import { ensureStore, freeBytesOf, makePrivate, visibleDamage } from './embedded-files.js'
+import { ensureStore, filesIn, freeBytesOf, makePrivate, visibleDamage } from './embedded-files.js'
 import { snapshotOf } from './embedded-snapshot.js'
 import { PostgresWorker } from './embedded-worker.js'
 import { migrate } from './migrations.js'
@@ -178,7 +177,7 @@ export class EmbeddedEngine implements StoreEngine {
   private snapshot(queries: Queries): Readable {
     if (this.isInBackup) throw new GatewayError('conflict', 'Another backup of the store is under way.')
     this.isInBackup = true
-    return snapshotOf(join(this.directory, 'postgres'), queries, () => {
+    return snapshotOf(filesIn(this.directory), queries, () => {
       this.isInBackup = false
     })
   }
@@ -207,7 +206,7 @@ export class EmbeddedEngine implements StoreEngine {
   }
 
   private async started(): Promise<PostgresWorker> {
-    const files = join(this.directory, 'postgres')
+    const files = filesIn(this.directory)
     try {
       await ensureStore(this.directory, files)
     } catch (error) {

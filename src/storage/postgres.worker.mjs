@@ -26,7 +26,7 @@ class DurableFiles extends NodeFS {
 const NO_FSYNC = '-F'
 /** Files of the log beyond it are removed at a checkpoint, which `embedded.ts` asks for: no process here does it by itself. */
 const LOG = ['max_wal_size=64MB', 'min_wal_size=32MB']
-const SETTINGS = ['fsync=on', 'wal_sync_method=fsync', 'shared_buffers=32MB', ...LOG]
+const SETTINGS = ['fsync=on', 'wal_sync_method=fsync', 'shared_buffers=8MB', ...LOG]
 
 const postgres = await PGlite.create({
   fs: new DurableFiles(workerData.directory),

@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { once } from 'node:events'
 import { Redis } from 'ioredis'
-import { type CounterStore, createCounterStore } from '../../src/limits/rate-limiter.js'
+import type { CounterStore } from '../../src/limits/counter-store.js'
+import { sharedStore } from '../../src/limits/shared-counter-store.js'
 import type { Addition, MaybePromise, WindowState } from '../../src/limits/counters.js'
 import type { LimitCounters } from '../../src/limits/key-limiter.js'
 import { RedisConnection } from '../../src/limits/redis-connection.js'
@@ -18,7 +19,7 @@ describe('limits redis', () => {
     const redis = await startRedis()
     // A busy machine is no outage.
     const settings = { url: redis.url, timeoutMs: 5000, localShare: 0.5 }
-    const stores = [1, 2].map(() => createCounterStore(settings, 1, SILENT))
+    const stores = [1, 2].map(() => sharedStore(settings, 1, SILENT))
     await Promise.all(stores.map((store) => store.open()))
     const [one, other] = stores as [CounterStore, CounterStore]
     return {
@@ -59,7 +60,7 @@ describe('limits redis', () => {
     }
 
     async function newStore(processes = 1, timeoutMs = 250): Promise<CounterStore> {
-      const store = createCounterStore({ url: redis.url, timeoutMs, localShare: 0.5 }, processes, logger)
+      const store = sharedStore({ url: redis.url, timeoutMs, localShare: 0.5 }, processes, logger)
       open.push(store)
       await store.open()
       return store
@@ -242,7 +243,7 @@ describe('limits windows', () => {
   beforeAll(async () => {
     redis = await startRedis()
     observer = new Redis(redis.url)
-    store = createCounterStore({ url: redis.url, timeoutMs: TIMEOUT_MS, localShare: 0.5 }, 1, SILENT)
+    store = sharedStore({ url: redis.url, timeoutMs: TIMEOUT_MS, localShare: 0.5 }, 1, SILENT)
     await store.open()
     ledger = store.counters
   })
@@ -454,7 +455,7 @@ describe('limits late', () => {
   })
 
   async function newStore(timeoutMs = TIMEOUT_MS): Promise<CounterStore> {
-    const store = createCounterStore({ url: redis.url, timeoutMs, localShare: 0.5 }, 1, SILENT)
+    const store = sharedStore({ url: redis.url, timeoutMs, localShare: 0.5 }, 1, SILENT)
     closers.push(() => store.close())
     await store.open()
     return store

@@ -1,5 +1,5 @@
 import { beforeEach, describe } from '@jest/globals'
-import { createCounterStore } from '../../src/limits/rate-limiter.js'
+import { localStore } from '../../src/limits/counter-store.js'
 import { MemoryBackgroundResponses } from '../support/memory-background-responses.js'
 import { MemoryKeptResponses } from '../support/memory-kept-responses.js'
 import { memoryRepositories } from '../support/memory-tasks.js'
@@ -32,10 +32,8 @@ describe('repositories memory contract', () => {
 })
 
 describe('limit store memory contract', () => {
-  const SILENT = { info: () => undefined, warn: () => undefined }
-
   limitStoreContract('in one process', () => {
-    const { counters: ledger, close } = createCounterStore({ timeoutMs: 250, localShare: 0.5 }, 1, SILENT)
+    const { counters: ledger, close } = localStore(1)
     return Promise.resolve({ one: ledger, other: ledger, close })
   })
 })

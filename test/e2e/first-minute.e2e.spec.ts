@@ -117,10 +117,6 @@ describe('started in an empty directory, the gateway', () => {
     expect((await commands()).every((command) => command.startsWith(`curl ${url}/v1/`))).toBe(true)
   })
 
-  it('opens its store before a task asks for it', async () => {
-    await gateway.said(/opening the store in data\/sandbox/)
-  })
-
   it('answers the three commands as they are printed', async () => {
     const [chat = '', speech = '', transcription = ''] = await commands()
     expect(JSON.parse(await run(chat))).toMatchObject({

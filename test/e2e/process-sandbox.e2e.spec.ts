@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { cp, mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
@@ -176,6 +177,35 @@ describe('A receiver on this machine', () => {
     } finally {
       await own.server.close()
     }
+  })
+})
+
+describe('The store of the sandbox', () => {
+  it('is made for the first task, and opened at the start once it is there', async () => {
+    const sandbox = startSandbox()
+    const url = await sandbox.listening()
+    await chatInSandbox(url, 2)
+    expect(sandbox.output()).not.toContain('opening the store')
+    expect(existsSync(join(directory, 'data', 'sandbox', 'postgres'))).toBe(false)
+    const task = await new VideoCaller({ url }, SANDBOX_KEY).created()
+    sandbox.child.kill('SIGKILL')
+    await sandbox.exited
+
+    const next = startSandbox()
+    const nextUrl = await next.listening()
+    await next.said(/opening the store/)
+    expect(await new VideoCaller({ url: nextUrl }, SANDBOX_KEY).listed()).toEqual([task])
+  })
+
+  it('is refused to a second sandbox in its folder, which serves all that needs none', async () => {
+    await fillWithStores(join(directory, 'data', 'sandbox'))
+    const first = startSandbox()
+    await first.listening()
+    const second = startSandbox()
+    const url = await second.listening()
+    await second.said(/The store in data\/sandbox is in use by process/)
+    await chatInSandbox(url, 1)
+    expect((await new VideoCaller({ url }, SANDBOX_KEY).create()).status).toBe(503)
   })
 })
 

@@ -1017,7 +1017,7 @@ describe('docs/operations.md, Logs', () => {
       in: /^tasks\/callback-sender\.ts$|^responses\/background-watcher\.ts$/,
       text: given('outage'),
     },
-    'info of note in main.ts': { in: /^app\/cluster-primary\.ts$/, text: returned },
+    'info of note in serve.ts': { in: /^app\/cluster-primary\.ts$/, text: returned },
     'error of message in storage/reconnecting-database.ts': {
       in: /^storage\/reconnecting-database\.ts$/,
       text: passed('markDown'),

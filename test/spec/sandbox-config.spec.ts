@@ -8,7 +8,7 @@ interface ConfiguredSandbox {
   readonly banner: (address: string) => string
 }
 
-/** Configured as `main.ts` does it: exemptions from the SSRF guard are no operator's here. */
+/** Configured as `serve.ts` does it: exemptions from the SSRF guard are no operator's here. */
 async function withSandbox(run: (sandbox: ConfiguredSandbox) => Promise<void> | void, variables = {}): Promise<void> {
   const { configText, banner, close } = await startSandbox('127.0.0.1')
   try {
