@@ -1,5 +1,5 @@
 import { Socket } from 'node:net'
-import { buildConnector, Client, type Dispatcher, Pool } from 'undici'
+import { buildConnector, Client, type Dispatcher } from 'undici'
 import { codeOf } from '../core/errors.js'
 import { type Clock, processClock } from '../core/time.js'
 
@@ -202,6 +202,8 @@ export interface ExchangeOptions extends Dispatcher.DispatchOptions {
 
 /** undici's client of one connection, which tells exchanges about it. */
 export class ConnectionClient extends Client {
+  /** No request is on it, and the pool may give it one. */
+  isFree = false
   private readonly connection: Connection
 
   constructor(
@@ -227,12 +229,63 @@ export class ConnectionClient extends Client {
   }
 }
 
-/** Connections to one upstream. Without pipelining: a request must never wait behind another caller's response. */
-export function connectionPool(origin: string, connectMs: number, nowMs: Clock): Pool {
-  const limit = new IdleLimit(nowMs)
-  return new Pool(origin, {
-    connect: { timeout: connectMs },
-    pipelining: 1,
-    factory: (url, options: object) => new ConnectionClient(url, options, limit),
-  })
+/**
+ * Connections to one upstream. Without pipelining: a request must never wait behind another caller's response.
+ * Not undici's own pool, which goes through all connections that have an open stream for each request to find a free one.
+ */
+export class ConnectionPool {
+  private readonly clients = new Set<ConnectionClient>()
+  /** The one used last comes first: the others may end by themselves. */
+  private readonly free: ConnectionClient[] = []
+  private readonly limit: IdleLimit
+  private readonly connect: buildConnector.connector
+  private isClosed = false
+
+  constructor(
+    private readonly origin: string,
+    connectMs: number,
+    nowMs: Clock,
+  ) {
+    this.limit = new IdleLimit(nowMs)
+    this.connect = buildConnector({ timeout: connectMs })
+  }
+
+  dispatch(options: ExchangeOptions, handler: Dispatcher.DispatchHandler): void {
+    const client = this.free.pop() ?? this.newClient()
+    client.isFree = false
+    if (client.dispatch(options, handler)) this.release(client)
+    // What is sent again although its channel is gone: its connection is for this request alone.
+    if (this.isClosed) client.close().catch(() => undefined)
+  }
+
+  /** Resolves when the answers under way are over. */
+  async close(): Promise<void> {
+    this.isClosed = true
+    await Promise.all([...this.clients].map((client) => client.close()))
+  }
+
+  /** Answers under way fail. */
+  async destroy(): Promise<void> {
+    this.isClosed = true
+    await Promise.all([...this.clients].map((client) => client.destroy()))
+  }
+
+  private newClient(): ConnectionClient {
+    const client = new ConnectionClient(this.origin, { connect: this.connect, pipelining: 1 }, this.limit)
+    this.clients.add(client)
+    client.on('drain', () => {
+      this.release(client)
+    })
+    // Undici tells each of its requests.
+    client.on('connectionError', () => {
+      this.clients.delete(client)
+    })
+    return client
+  }
+
+  private release(client: ConnectionClient): void {
+    if (client.isFree || this.isClosed || !this.clients.has(client)) return
+    client.isFree = true
+    this.free.push(client)
+  }
 }

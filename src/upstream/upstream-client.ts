@@ -1,9 +1,8 @@
 import type { Readable } from 'node:stream'
 import { Injectable, type OnApplicationShutdown, Optional } from '@nestjs/common'
-import type { Pool } from 'undici'
 import type { UpstreamTimeouts } from '../config/channel-schema.js'
 import { type Clock, processClock } from '../core/time.js'
-import { connectionPool, type ExchangeOptions } from './connection.js'
+import { ConnectionPool, type ExchangeOptions } from './connection.js'
 import { withoutEncodings } from './content-encoding.js'
 import { type ExchangeContext, UpstreamExchange, type UpstreamResponse } from './exchange.js'
 
@@ -33,7 +32,7 @@ export interface UpstreamRequest {
  */
 @Injectable()
 export class UpstreamClient implements OnApplicationShutdown {
-  private readonly pools = new Map<string, Pool>()
+  private readonly pools = new Map<string, ConnectionPool>()
 
   /** The clock is set by tests only. */
   constructor(@Optional() private readonly nowMs: Clock = processClock) {}
@@ -75,11 +74,11 @@ export class UpstreamClient implements OnApplicationShutdown {
     await Promise.all([...this.pools.values()].map((pool) => pool.destroy()))
   }
 
-  private poolOf(target: UpstreamTarget): Pool {
+  private poolOf(target: UpstreamTarget): ConnectionPool {
     const { poolKey, origin, timeouts } = target
     const known = this.pools.get(poolKey)
     if (known !== undefined) return known
-    const pool = connectionPool(origin, timeouts.connectMs, this.nowMs)
+    const pool = new ConnectionPool(origin, timeouts.connectMs, this.nowMs)
     this.pools.set(poolKey, pool)
     return pool
   }
