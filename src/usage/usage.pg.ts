@@ -84,11 +84,10 @@ function rowsOf(records: readonly UsageRecord[]): {
   const places = new Map<string, number>()
   const shared: object[] = []
   const rows = records.map((record) => {
-    const common = sharedOf(record)
-    const key = keyOf(common)
+    const key = keyOf(record)
     let place = places.get(key)
     if (place === undefined) {
-      place = shared.push({ place: shared.length, ...common }) - 1
+      place = shared.push({ place: shared.length, ...sharedOf(record) }) - 1
       places.set(key, place)
     }
     return rowOf(place, record)
@@ -109,12 +108,14 @@ const sharedOf = (record: UsageRecord): SharedRow => ({
   pricing: record.pricing,
 })
 
-/** The same for equal rows alone: no text in PostgreSQL has a NUL, and one that is empty is not null. */
-function keyOf(common: SharedRow): string {
-  let key = ''
-  for (const name of SHARED) key += common[name] === null ? '\0' : `=${common[name]}\0`
-  return key
+/** The same for records alone that share all: no text in PostgreSQL has a NUL, and one that is empty is not null. */
+function keyOf(record: UsageRecord): string {
+  const { keyId, ownerId, kind, route, outcome, pricing, model, channelId, reason, translation } = record
+  const always = `${keyId}\0${ownerId}\0${kind}\0${route}\0${outcome}\0${pricing}`
+  return `${always}\0${partOf(model)}\0${partOf(channelId)}\0${partOf(reason)}\0${partOf(translation)}`
 }
+
+const partOf = (text: string | null | undefined): string => (text === null || text === undefined ? '' : `=${text}`)
 
 /** Without what is null; JSON leaves out what is undefined. */
 function rowOf(place: number, record: UsageRecord): Row & { readonly place: number } {
