@@ -251,7 +251,7 @@ export class ConnectionPool {
   }
 
   dispatch(options: ExchangeOptions, handler: Dispatcher.DispatchHandler): void {
-    const client = this.free.pop() ?? this.newClient()
+    const client = this.takeFree() ?? this.newClient()
     client.isFree = false
     if (client.dispatch(options, handler)) this.release(client)
     // What is sent again although its channel is gone: its connection is for this request alone.
@@ -268,6 +268,13 @@ export class ConnectionPool {
   async destroy(): Promise<void> {
     this.isClosed = true
     await Promise.all([...this.clients].map((client) => client.destroy()))
+  }
+
+  private takeFree(): ConnectionClient | undefined {
+    let client = this.free.pop()
+    // Its caller left while it was being connected, which has failed since.
+    while (client !== undefined && !this.clients.has(client)) client = this.free.pop()
+    return client
   }
 
   private newClient(): ConnectionClient {
