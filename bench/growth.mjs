@@ -16,7 +16,7 @@ import { median } from './statistics.mjs'
 
 const LIMIT_MS = 900_000
 const SLOT_MS = 1_000
-const WARM_UP = { warmUpSlotMs: 1_000, warmUpLimitMs: 10_000 }
+const WARM_UP = { warmUpSlotMs: 1_000, warmUpLimitMs: 8_000 }
 const ROLES = ['base', 'variant']
 /** Longer than a batch of usage waits to fill. */
 const BATCH_MS = 1_100

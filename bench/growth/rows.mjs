@@ -12,9 +12,9 @@ const KEYS = 10_000
 const MODELS = 500
 const TASKS = 10_000
 const STREAMS = 5_000
-/** Without end as far as a run is concerned, and shorter than the silence that the gateway takes for a broken stream. */
-const STREAM_FRAMES = 30
-const STREAM_PACE_MS = 25_000
+/** Without end as far as a run is concerned, and shorter than the silence in which the gateway sends comments. */
+const STREAM_FRAMES = 40
+const STREAM_PACE_MS = 14_000
 const OPENED_AT_ONCE = 100
 const OPEN_LIMIT_MS = 60_000
 /** Not before a run is over. */
@@ -22,6 +22,8 @@ const FIRST_POLL_MS = 3_600_000
 /** For each stream one towards the caller and one towards the upstream, and what a process has besides. */
 const DESCRIPTORS = STREAMS * 2 + 1_000
 const NO_LIMIT = { requestsPerMinute: 1e9, tokensPerMinute: 1e9, concurrency: 1e6 }
+/** An open store would have the usage of both. */
+const NOTHING_STORED = { usage: { store: false } }
 const WITHIN_5_PERCENT = { ratio: 1.05 }
 
 /** One after the other, again and again. */
@@ -91,8 +93,8 @@ export const ROWS = {
   },
   tasks: {
     title: `tasks in flight 0 / ${TASKS}`,
-    base: { tasks: true },
-    variant: { tasks: true },
+    base: { tasks: true, sections: NOTHING_STORED },
+    variant: { tasks: true, sections: NOTHING_STORED },
     prepare: async () => ({ data: await storeWithTasks() }),
     aim: WITHIN_5_PERCENT,
   },
