@@ -98,6 +98,9 @@ const pictureOf = (bytes) => [
   ]),
 ]
 
+/** The chat of 1 KB, of another model. */
+export const chatOf = (model) => json('/v1/chat/completions', chatBody({ model }))
+
 /** A stream of `frames` frames, one every `paceMs`. */
 export const pacedStream = (frames, paceMs) =>
   json('/v1/chat/completions', chatBody({ stream: true, stream_options: { include_usage: true } }, { frames, paceMs }))
@@ -255,8 +258,7 @@ export const TRANSLATED = [
 export const longSpeech = (bytes) => speechRequest({ bytes })
 
 /** The request's bytes as they go to `target`, a GET when it has no body; requests to the upstream itself have its own key. */
-export function wireBytes({ path, contentType, body }, target) {
-  const key = target.direct ? UPSTREAM_KEY : CALLER_KEY
+export function wireBytes({ path, contentType, body }, target, key = target.direct ? UPSTREAM_KEY : CALLER_KEY) {
   const head = [
     `${body === undefined ? 'GET' : 'POST'} ${path} HTTP/1.1`,
     `Host: 127.0.0.1:${target.port}`,

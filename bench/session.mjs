@@ -31,6 +31,8 @@ export class Session {
   peers = {}
   /** Those that are not installed here. */
   notRun = []
+  /** What works for the targets beside this run's own processes: its CPU time is not that of others. */
+  companions = []
   #machine = { othersUs: 0, wallUs: 0 }
 
   /** @param {{ selfTest: boolean }} options `selfTest` measures the yardstick instead of the gateway: ratios must be 1 */
@@ -38,13 +40,17 @@ export class Session {
     this.selfTest = selfTest
   }
 
-  async start() {
+  async startUpstream() {
     this.upstream = await startService({
       name: 'upstream',
       script: here('upstream.mjs'),
       readyPath: '/__bench/counters',
     })
     this.upstreamUrl = `http://127.0.0.1:${this.upstream.port}`
+  }
+
+  async start() {
+    await this.startUpstream()
     this.direct = { ...asTarget('direct', this.upstream), direct: true, bodies: {} }
     this.yardstick = await this.startYardstick()
     this.gateway = await this.startGateway()
@@ -82,14 +88,13 @@ export class Session {
   }
 
   /**
-   * @param {{ tasks?: boolean, translate?: boolean, data?: string }} options `tasks`: with a store and a channel for video; `translate`: every
-   *   model in every dialect; `data`: where the store is
+   * @param {{ data?: string }} options `data`: where the store is; the others are those of `gatewayConfig`
    */
-  async startGateway({ tasks = false, translate = false, data = newDataDirectory() } = {}) {
+  async startGateway({ data = newDataDirectory(), ...options } = {}) {
     if (this.selfTest) return this.startYardstick('gateway')
     if (!existsSync(GATEWAY_SCRIPT)) throw new Error('dist/main.js is missing: run `npm run build` first')
     const config = join(mkdtempSync(join(scratchDirectory(), 'config-')), 'gateway.yaml')
-    writeFileSync(config, gatewayConfig(this.upstreamUrl, { tasks, translate }))
+    writeFileSync(config, gatewayConfig(this.upstreamUrl, options))
     const environment = { GATEWAY_CONFIG: config, GATEWAY_DATA: data }
     const service = await startService({
       name: 'gateway',
@@ -152,6 +157,7 @@ export class Session {
     this.#machine.wallUs += wallMs * 1000
     const account = {
       targetUs: end.target - start.target,
+      companionsUs: end.companions - start.companions,
       driver: share('driver'),
       upstream: share('upstream'),
       wallMs,
@@ -171,6 +177,7 @@ export class Session {
       target: target.service.cpuMicroseconds(),
       upstream: this.upstream.cpuMicroseconds(),
       driver: driver.user + driver.system,
+      companions: this.companions.reduce((sum, companion) => sum + companion.cpuMicroseconds(), 0),
       machine: machineMicroseconds(),
     }
   }
@@ -192,7 +199,8 @@ export class Session {
   }
 }
 
-const ownUs = (start, end) => ['target', 'upstream', 'driver'].reduce((sum, name) => sum + end[name] - start[name], 0)
+const ownUs = (start, end) =>
+  ['target', 'upstream', 'driver', 'companions'].reduce((sum, name) => sum + end[name] - start[name], 0)
 
 /** Of a gateway of its own; gone when the run ends. */
 export const newDataDirectory = () => mkdtempSync(join(scratchDirectory(), 'data-'))

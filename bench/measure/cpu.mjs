@@ -2,13 +2,14 @@ import { closedLoop } from '../driver/closed-loop.mjs'
 import { SCENARIOS, wireBytes } from '../scenarios.mjs'
 import { median } from '../statistics.mjs'
 
-/** `name`: under which the target's probe keeps the length of the answer. */
+/** `name`: under which the target's probe keeps the length of the answer; `nextCall` of a scenario: what is sent, where that changes. */
 export function slot(session, target, name, durationMs, scenario = SCENARIOS[name]) {
-  const { request, counter, concurrency, limit } = scenario
+  const { request, nextCall, counter, concurrency, limit } = scenario
   const load = {
     port: target.port,
     request: wireBytes(request, target),
     expectedBytes: target.expected[name],
+    nextCall,
     concurrency,
     durationMs,
     limit,

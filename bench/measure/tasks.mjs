@@ -11,7 +11,7 @@ import { newDataDirectory } from '../session.mjs'
 import { median, quantile } from '../statistics.mjs'
 import { CALLERS_VIDEO_PATH, createBody } from '../tasks-wire.mjs'
 
-const SEED_SCRIPT = fileURLToPath(new URL('../seed-tasks.mjs', import.meta.url))
+export const SEED_SCRIPT = fileURLToPath(new URL('../seed-tasks.mjs', import.meta.url))
 
 const CREATE_CALLERS = 16
 const READ_CALLERS = 32

@@ -87,17 +87,15 @@ export function writeLimitHeaders(
   }
 }
 
-/** Headers in which upstreams report the limits of the gateway's account with them, by dialect. */
-const UPSTREAM_PREFIXES = ['x-ratelimit-', 'anthropic-ratelimit-', 'anthropic-priority-']
+/** Headers in which upstreams report the limits of the gateway's account with them. Most others differ in their first letter. */
+const UPSTREAM_LIMIT = /^(?:x-ratelimit-|anthropic-(?:ratelimit|priority)-)/
 
 /**
  * Removes an upstream's rate limit headers from the response to a caller with limits of the gateway: they concern an
  * account that many callers share, and would be mistaken for the caller's.
  */
 export function dropUpstreamLimits(headers: object): void {
-  for (const name of Object.keys(headers)) {
-    if (UPSTREAM_PREFIXES.some((prefix) => name.startsWith(prefix))) Reflect.deleteProperty(headers, name)
-  }
+  for (const name in headers) if (UPSTREAM_LIMIT.test(name)) Reflect.deleteProperty(headers, name)
 }
 
 /** The remaining amount of a limit, in its own unit. */

@@ -98,8 +98,9 @@ export class RoutedRequest<Provider> implements Route<Provider> {
     policy: AttemptPolicy,
     run: (provider: Provider, context: AttemptContext) => Promise<Result>,
   ): Promise<Result> {
-    if (call.quota !== undefined && policy.estimatedUse !== undefined)
-      await call.quota.reserveEstimate(policy.estimatedUse)
+    const reserving = policy.estimatedUse && call.quota?.reserveEstimate(policy.estimatedUse)
+    // Counted in this process, there is nothing to wait for.
+    if (reserving !== undefined) await reserving
     const { canRetryAfterSend } = policy
     const first = this.best()
     const startedAtMs = performance.now()

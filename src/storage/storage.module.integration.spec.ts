@@ -41,6 +41,7 @@ describe('migrations', () => {
     { name: '0007-translations' },
     { name: '0008-kept-responses' },
     { name: '0009-background-responses' },
+    { name: '0010-usage-owner-index' },
   ]
 
   let postgres: TestPostgres

@@ -533,6 +533,24 @@ describe('upstream client', () => {
       expect(upstream.sockets.size).toBe(0)
     })
 
+    it('that are free are used again beside others whose answers go on', async () => {
+      const whole = answer
+      answer = (socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nab')
+      const open = await Promise.all([send(), send(), send()])
+      const busy = [...upstream.sockets]
+      answer = whole
+      for (let round = 0; round < 3; round++) {
+        await bodyOf(await send())
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+      expect(upstream.accepted).toBe(4)
+      for (const socket of busy) socket.write('cd')
+      for (const response of open) expect((await bodyOf(response)).toString()).toBe('abcd')
+      await new Promise((resolve) => setImmediate(resolve))
+      await Promise.all((await Promise.all([send(), send(), send(), send()])).map(bodyOf))
+      expect(upstream.accepted).toBe(4)
+    })
+
     describe('that the upstream gives up while a request is on its way there', () => {
       const POST: UpstreamRequest = { method: 'POST', path: '/', headers: [], body: Buffer.from('{"a":1}') }
       const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'

@@ -12,15 +12,15 @@ import {
   type UsageRecord,
 } from '../core/usage-record.js'
 import type { UsageKind } from '../core/endpoint.js'
+import { hasCode } from '../core/errors.js'
 import type { Logger } from '../observability/logger.js'
 import { LOGGER } from '../observability/observability.module.js'
 import { Database, type DatabaseSchema, type UsageRecordTable } from '../storage/database.js'
 import { deleteOldest, Retention } from '../storage/retention.js'
 import { type UsageGroup, type UsagePage, type UsageQuery, UsageRepository, type UsageSum } from './usage.repository.js'
 
-const TEXTS = [
-  'id',
-  'request_id',
+/** Most records of a batch have all of these in common. */
+const SHARED = [
   'key_id',
   'owner_id',
   'kind',
@@ -30,52 +30,103 @@ const TEXTS = [
   'outcome',
   'reason',
   'translation',
+  'pricing',
 ] as const
+const TEXTS = ['id', 'request_id', 'reported', 'estimated'] as const
 const WHOLE = ['at_ms', 'duration_ms', 'requests'] as const
-const OTHERS = ['reported', 'estimated', 'pricing'] as const
 const NUMBERS = [...Object.values(UNIT_NAMES), 'cost'] as const
 
-const COLUMNS = [...TEXTS, ...WHOLE, ...OTHERS, ...NUMBERS]
+type SharedRow = Readonly<Record<(typeof SHARED)[number], string | null>>
+type Row = Partial<
+  Record<(typeof TEXTS)[number] | (typeof WHOLE)[number] | (typeof NUMBERS)[number], string | number | undefined>
+>
 
+const COLUMNS = sql.raw([...SHARED, ...TEXTS, ...WHOLE, ...NUMBERS].join())
+
+const shapeOf = (...columns: readonly string[]): RawBuilder<unknown> => sql.raw(['place bigint', ...columns].join())
 const typed = (names: readonly string[], type: string): string[] => names.map((name) => `${name} ${type}`)
-
-/**
- * One JSON parameter for any number of rows: placeholders for a batch cost more than storing it. JSON keeps the digits
- * of a number, and costs are text until the database reads them.
- */
-const SHAPE = [...typed([...TEXTS, ...OTHERS], 'text'), ...typed(WHOLE, 'bigint'), ...typed(NUMBERS, 'numeric')].join()
+const SHARED_SHAPE = shapeOf(...typed(SHARED, 'text'))
+const SHAPE = shapeOf(...typed(TEXTS, 'text'), ...typed(WHOLE, 'bigint'), ...typed(NUMBERS, 'numeric'))
 
 /** Rows whose ids exist already stay as they are. */
 export async function insertRecords(queries: Kysely<DatabaseSchema>, records: readonly UsageRecord[]): Promise<void> {
-  const columns = sql.raw(COLUMNS.join())
-  await sql`insert into usage_record (${columns}) select ${columns}
-    from json_to_recordset(${JSON.stringify(records.map(rowOf))}::json) as row (${sql.raw(SHAPE)})
-    on conflict (id) do nothing`.execute(queries)
+  await insertRows(queries, records, sql`on conflict (id) do nothing`)
 }
 
-function rowOf(record: UsageRecord): Record<string, string | number | null> {
-  const row: Record<string, string | number | null> = {
-    id: record.id,
-    request_id: record.requestId,
-    key_id: record.keyId,
-    owner_id: record.ownerId,
-    kind: record.kind,
-    route: record.route,
-    model: record.model,
-    channel_id: record.channelId,
-    outcome: record.outcome,
-    reason: record.reason ?? null,
-    requests: record.requests ?? 1,
-    translation: record.translation ?? null,
-    at_ms: record.atMs,
-    duration_ms: record.durationMs,
-    reported: record.reported,
-    estimated: record.estimated,
-    pricing: record.pricing,
-    cost: record.cost,
-  }
-  // Missing units are null.
-  for (const name in record.units) row[UNIT_NAMES[name as UnitName]] = record.units[name as UnitName] ?? null
+/**
+ * The same for records that are new as a rule. To look for each of them first takes longer than to store it; rejects, with none
+ * stored, when one exists already.
+ */
+async function insertNewRecords(queries: Kysely<DatabaseSchema>, records: readonly UsageRecord[]): Promise<void> {
+  await insertRows(queries, records, sql``)
+}
+
+/**
+ * Two JSON parameters for any number of rows: placeholders for a batch cost more than storing it, and so does it to read in every
+ * row what all have in common. JSON keeps the digits of a number, and costs are text until the database reads them.
+ */
+async function insertRows(
+  queries: Kysely<DatabaseSchema>,
+  records: readonly UsageRecord[],
+  conflict: RawBuilder<unknown>,
+): Promise<void> {
+  const { shared, rows } = rowsOf(records)
+  await sql`insert into usage_record (${COLUMNS}) select ${COLUMNS}
+    from json_to_recordset(${JSON.stringify(rows)}::json) as row (${SHAPE})
+    join json_to_recordset(${JSON.stringify(shared)}::json) as shared (${SHARED_SHAPE}) using (place)
+    ${conflict}`.execute(queries)
+}
+
+function rowsOf(records: readonly UsageRecord[]): {
+  readonly shared: readonly object[]
+  readonly rows: readonly object[]
+} {
+  const places = new Map<string, number>()
+  const shared: object[] = []
+  const rows = records.map((record) => {
+    const key = keyOf(record)
+    let place = places.get(key)
+    if (place === undefined) {
+      place = shared.push({ place: shared.length, ...sharedOf(record) }) - 1
+      places.set(key, place)
+    }
+    return rowOf(place, record)
+  })
+  return { shared, rows }
+}
+
+const sharedOf = (record: UsageRecord): SharedRow => ({
+  key_id: record.keyId,
+  owner_id: record.ownerId,
+  kind: record.kind,
+  route: record.route,
+  model: record.model,
+  channel_id: record.channelId,
+  outcome: record.outcome,
+  reason: record.reason ?? null,
+  translation: record.translation ?? null,
+  pricing: record.pricing,
+})
+
+/** The same for records alone that share all: no text in PostgreSQL has a NUL, and one that is empty is not null. */
+function keyOf(record: UsageRecord): string {
+  const { keyId, ownerId, kind, route, outcome, pricing, model, channelId, reason, translation } = record
+  const always = `${keyId}\0${ownerId}\0${kind}\0${route}\0${outcome}\0${pricing}`
+  return `${always}\0${partOf(model)}\0${partOf(channelId)}\0${partOf(reason)}\0${partOf(translation)}`
+}
+
+const partOf = (text: string | null | undefined): string => (text === null || text === undefined ? '' : `=${text}`)
+
+/** Without what is null; JSON leaves out what is undefined. */
+function rowOf(place: number, record: UsageRecord): Row & { readonly place: number } {
+  const { id, requestId, atMs, durationMs, requests = 1, reported, estimated, cost, units } = record
+  const row: Row & { readonly place: number } = { place, id, at_ms: atMs, requests }
+  if (requestId !== null) row.request_id = requestId
+  if (durationMs !== null) row.duration_ms = durationMs
+  if (reported !== null) row.reported = reported
+  if (estimated !== null) row.estimated = estimated
+  if (cost !== null) row.cost = cost
+  for (const name in units) row[UNIT_NAMES[name as UnitName]] = units[name as UnitName]
   return row
 }
 
@@ -209,6 +260,8 @@ function sumOf(row: SumRow): UsageSum {
   }
 }
 
+const EXISTS_ALREADY = '23505'
+
 /** Usage records in PostgreSQL, embedded or not. */
 @Injectable()
 export class KyselyUsageRepository extends UsageRepository {
@@ -221,7 +274,16 @@ export class KyselyUsageRepository extends UsageRepository {
   }
 
   override async insert(records: readonly UsageRecord[]): Promise<void> {
-    if (records.length > 0) await this.database.run((queries) => insertRecords(queries, records))
+    if (records.length === 0) return
+    await this.database.run(async (queries) => {
+      try {
+        await insertNewRecords(queries, records)
+      } catch (error) {
+        // Some were stored by an attempt whose answer was lost, or by another process that has read the same file.
+        if (!hasCode(error, EXISTS_ALREADY)) throw error
+        await insertRecords(queries, records)
+      }
+    })
   }
 
   override sums(query: UsageQuery, limit: number): Promise<readonly UsageSum[]> {

@@ -120,6 +120,32 @@ export function describeUsageRepository(name: string, repository: () => UsageRep
       expect(await sums({ fromMs: NOON_MS - 1, toMs: NOON_MS + 1000 })).toMatchObject([{ records: 1486 }])
     })
 
+    it('stays apart from records of its batch that differ in one value alone, be it none or an empty one', async () => {
+      const differences: readonly Partial<UsageRecord>[] = [
+        {},
+        { keyId: 'key-9' },
+        { kind: 'response' },
+        { route: '/v1/other' },
+        { model: null },
+        { model: '' },
+        { model: '=' },
+        { channelId: null },
+        { channelId: '' },
+        { model: null, channelId: '' },
+        { model: '', channelId: null },
+        { outcome: 'upstream_failed' },
+        { reason: 'unknown_model' },
+        { translation: '{"dialects":[]}' },
+        { pricing: 'unpriced' },
+        {},
+      ]
+      const records = differences.map((each, index) => usageRecord({ ...each, atMs: NOON_MS - index }))
+      const other = usageRecord({ ownerId: 'team-b' })
+      await repository().insert([...records, other])
+      expect(await repository().list(page)).toEqual(records)
+      expect(await repository().list({ ...page, ownerId: 'team-b' })).toEqual([other])
+    })
+
     it('is there once, however often a batch is sent', async () => {
       const batch = [usageRecord(), usageRecord(), usageRecord()]
       await repository().insert(batch.slice(0, 2))
