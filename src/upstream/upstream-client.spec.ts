@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { EventEmitter, once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
@@ -843,6 +843,73 @@ describe('encodeMultipart', () => {
     expect(text).toContain('name="a%22b%0D%0AX-Injected: 1"; filename="a%22b%0D%0AX-Injected: 1"')
     expect(text).not.toContain('\r\nX-Injected')
     await file.remove()
+  })
+
+  describe('of a file on disk', () => {
+    const MEBIBYTE = 1024 * 1024
+    let client: UpstreamClient
+    let file: SpooledFile
+    const content = randomBytes(5 * MEBIBYTE + 1)
+    beforeEach(async () => {
+      client = new UpstreamClient()
+      file = await spoolOf(content)
+    })
+    afterEach(async () => {
+      await client.onApplicationShutdown()
+      await file.remove()
+    })
+
+    function sendTo(port: number, call = newCall()): Promise<UpstreamResponse> {
+      const form = encodeMultipart([{ name: 'file', filename: 'a', contentType: 'audio/wav', file }])
+      const headers = ['content-type', form.contentType, 'content-length', String(form.contentLength)]
+      const request = { method: 'POST', path: '/', headers, body: form.body } as const
+      return client.send(request, targetOf(port), attemptOf(call), performance.now() + 20_000)
+    }
+
+    it('reaches an upstream unchanged that reads a little at a time', async () => {
+      const chunks: Buffer[] = []
+      const server = createServer((incoming, answer) => {
+        incoming.on('data', (chunk: Buffer) => {
+          chunks.push(chunk)
+          incoming.pause()
+          setImmediate(() => incoming.resume())
+        })
+        incoming.on('end', () => answer.end())
+      })
+      const { port, close } = await listenOnLoopback(server)
+      await bodyOf(await sendTo(port))
+      const received = Buffer.concat(chunks)
+      const start = received.indexOf('\r\n\r\n') + 4
+      expect(received.subarray(start, start + content.length).equals(content)).toBe(true)
+      await close()
+    })
+
+    it('is no longer sent when the client leaves in the middle, and the upstream learns of it', async () => {
+      const server = createServer()
+      const { port, close } = await listenOnLoopback(server)
+      const call = newCall()
+      const sent = failureOf(sendTo(port, call))
+      const [incoming] = (await once(server, 'request')) as [IncomingMessage]
+      await once(incoming, 'readable')
+      const failed = once(incoming, 'aborted')
+      incoming.on('error', () => undefined)
+      call.disconnect.abort()
+      expect(await sent).toMatchObject({ kind: 'caller_left' })
+      incoming.resume()
+      await failed
+      expect(incoming.complete).toBe(false)
+      await close()
+    })
+
+    it('gives up on an upstream that answers before it has read the file, and passes its answer on', async () => {
+      const server = createServer((_incoming, answer) => {
+        answer.writeHead(413, { connection: 'close' }).end('too large')
+      })
+      const { port, close } = await listenOnLoopback(server)
+      const response = await sendTo(port)
+      expect(response.status).toBe(413)
+      await close()
+    })
   })
 
   it('refuses a content type that would break out of its header', () => {

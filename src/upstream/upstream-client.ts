@@ -23,8 +23,8 @@ export interface UpstreamRequest {
   readonly path: string
   /** Names and values in turn; complete but for Host and framing. */
   readonly headers: readonly string[]
-  /** A body that is read from elsewhere is read anew each time it is sent. */
-  readonly body?: Buffer | (() => Readable)
+  /** A body that is read from elsewhere is read anew each time it is sent, and each piece is sent before the next is read. */
+  readonly body?: Buffer | (() => AsyncIterable<Buffer>)
 }
 
 /**
@@ -99,7 +99,8 @@ function optionsOf(
     path: pathPrefix + path,
     // Without the header, any encoding would do (RFC 9110, section 12.5.3).
     headers: traceHeaders === undefined ? headers.concat(NO_ENCODING) : headers.concat(NO_ENCODING, traceHeaders),
-    body: typeof body === 'function' ? body() : (body ?? null),
+    // Undici takes any sequence of pieces, as its documentation says; its types leave that out.
+    body: typeof body === 'function' ? (body() as Readable) : (body ?? null),
     headersTimeout: isNewNeeded ? Math.max(1, exchange.firstByteLeftMs) : timeouts.firstByteMs,
     bodyTimeout: timeouts.idleMs,
     exchange,
