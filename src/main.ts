@@ -25,6 +25,9 @@ import { keepFilesPrivate } from './storage/data-lock.js'
 // V8 inlines functions into a hot one until that has 920 bytes of bytecode. The way of a request has more, and every function beyond
 // the budget costs a call: a relayed chat takes a tenth less with this (docs/decisions/0039). Set before anything is hot.
 setFlagsFromString('--max-inlined-bytecode-size-cumulative=2000')
+// The heap may grow to two and a half times what was alive in it before V8 walks through all of it again. By itself V8 allows a tenth or
+// more, and counts the bytes of bodies as growth: a walk for each 25 MB that came in took more time than the bodies (docs/decisions/0044).
+setFlagsFromString('--heap-growing-percent=150')
 
 /** Their messages tell the operator what to do. */
 const EXPLAINED = [ConfigError, StoreUnusable, MetricsPortInUse, WorkersRefused] as const

@@ -23,8 +23,11 @@ export interface UpstreamRequest {
   readonly path: string
   /** Names and values in turn; complete but for Host and framing. */
   readonly headers: readonly string[]
-  /** A body that is read from elsewhere is read anew each time it is sent, and each piece is sent before the next is read. */
-  readonly body?: Buffer | (() => AsyncIterable<Buffer>)
+  /**
+   * In one piece or several, or read from elsewhere: anew each time it is sent, and each piece is sent before the next one is read.
+   * Such a body needs a Content-Length among the headers, or is sent in chunks.
+   */
+  readonly body?: Buffer | readonly Buffer[] | (() => AsyncIterable<Buffer>)
 }
 
 /**
@@ -85,6 +88,18 @@ export class UpstreamClient implements OnApplicationShutdown {
   }
 }
 
+function bodyOf(body: UpstreamRequest['body']): Buffer | Readable | null {
+  if (typeof body === 'function' || (isInPieces(body) && body.length !== 1)) {
+    // Undici takes any sequence of pieces, as its documentation says; its types leave that out.
+    return (typeof body === 'function' ? body() : body) as unknown as Readable
+  }
+  return (isInPieces(body) ? body[0] : body) ?? null
+}
+
+const isInPieces = (body: UpstreamRequest['body']): body is readonly Buffer[] => Array.isArray(body)
+
+const lengthOf = (pieces: readonly Buffer[]): number => pieces.reduce((sum, { length }) => sum + length, 0)
+
 const NO_ENCODING: readonly string[] = ['accept-encoding', 'identity']
 
 function optionsOf(
@@ -94,13 +109,15 @@ function optionsOf(
   { traceHeaders }: ExchangeContext,
   isNewNeeded: boolean,
 ): ExchangeOptions {
+  // Without the header, any encoding would do (RFC 9110, section 12.5.3).
+  const allHeaders =
+    traceHeaders === undefined ? headers.concat(NO_ENCODING) : headers.concat(NO_ENCODING, traceHeaders)
   return {
     method,
     path: pathPrefix + path,
-    // Without the header, any encoding would do (RFC 9110, section 12.5.3).
-    headers: traceHeaders === undefined ? headers.concat(NO_ENCODING) : headers.concat(NO_ENCODING, traceHeaders),
-    // Undici takes any sequence of pieces, as its documentation says; its types leave that out.
-    body: typeof body === 'function' ? (body() as Readable) : (body ?? null),
+    headers:
+      isInPieces(body) && body.length !== 1 ? allHeaders.concat('content-length', String(lengthOf(body))) : allHeaders,
+    body: bodyOf(body),
     headersTimeout: isNewNeeded ? Math.max(1, exchange.firstByteLeftMs) : timeouts.firstByteMs,
     bodyTimeout: timeouts.idleMs,
     exchange,
