@@ -271,6 +271,22 @@ describe('upstream client', () => {
       ])
     })
 
+    it.each([[['abc', 'd', 'ef']], [['', 'abc', 'def']], [['abcdef']]])(
+      'may have a body in the pieces %j, whose length it announces',
+      async (pieces) => {
+        const server = createServer((request, response) => {
+          response.setHeader('x-length', request.headers['content-length'] ?? 'none')
+          request.pipe(response)
+        })
+        const { port, close } = await listenOnLoopback(server)
+        const body = pieces.map((piece) => Buffer.from(piece))
+        const response = await send({ method: 'POST', path: '/', headers: [], body }, targetOf(port))
+        expect(response.headers['x-length']).toBe('6')
+        expect((await bodyOf(response)).toString()).toBe('abcdef')
+        await close()
+      },
+    )
+
     it('may have a body that is still being read', async () => {
       const server = createServer((request, response) => {
         request.pipe(response)
