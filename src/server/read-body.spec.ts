@@ -71,6 +71,14 @@ describe('A body that is read into memory', () => {
     })
   })
 
+  it('is refused where far more was announced than it may have, without room for that', async () => {
+    const outcome = outcomes.next()
+    const sent = post({ 'content-length': '1000000000000000' })
+    for (let part = 0; part < 11; part++) sent.write(pattern(100_000))
+    expect((await outcome).value).toMatchObject({ kind: 'payload_too_large' })
+    sent.destroy()
+  })
+
   it('fails when its client leaves in the middle', async () => {
     const outcome = outcomes.next()
     const sent = post({ 'content-length': '200000' })

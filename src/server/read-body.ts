@@ -94,8 +94,8 @@ class BodyBytes {
   private bytes: Buffer | undefined
   private length = 0
 
-  /** `announced`: undefined for a body in chunks. */
-  constructor(private readonly announced: number | undefined) {}
+  /** `announced`: 0 for a body in chunks. */
+  constructor(private readonly announced: number) {}
 
   add(chunk: Buffer): void {
     const length = this.length + chunk.length
@@ -119,8 +119,7 @@ class BodyBytes {
   private roomFor(length: number): Buffer {
     const { first, bytes } = this
     if (bytes !== undefined && length <= bytes.length) return bytes
-    // What was announced has been received, as far as it goes: the server ends a body there.
-    const larger = Buffer.allocUnsafeSlow(Math.max(length, this.announced ?? 2 * length))
+    const larger = Buffer.allocUnsafeSlow(length <= this.announced ? this.announced : 2 * length)
     const before = first ?? bytes
     if (before !== undefined) {
       before.copy(larger, 0, 0, this.length)
@@ -136,7 +135,7 @@ function readArrivingBody(request: IncomingMessage, response: ServerResponse, li
   const room = reserveMemory(request, limits.maximumBytes)
   continueIfAsked(request, response)
   return new Promise((resolve, reject) => {
-    const body = new BodyBytes(declaredBytes(request))
+    const body = new BodyBytes(Math.min(declaredBytes(request) ?? 0, limits.maximumBytes))
     let received = 0
     const settle = (outcome: () => void): void => {
       clearTimeout(timer)
