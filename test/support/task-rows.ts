@@ -130,7 +130,10 @@ export class FakeVideoUpstream implements VideoProvider {
   }
 
   async create(_kind: VideoKind, body: readonly Buffer[], { channelId }: AttemptContext): Promise<UpstreamVideoTask> {
-    const { externalId, callbackUrl } = JSON.parse(Buffer.concat(body).toString()) as { externalId: string; callbackUrl?: string }
+    const { externalId, callbackUrl } = JSON.parse(Buffer.concat(body).toString()) as {
+      externalId: string
+      callbackUrl?: string
+    }
     this.creates.push({ channelId, externalId, ...(callbackUrl === undefined ? {} : { callbackUrl }) })
     const fault = this.createFaults.shift()
     if (fault?.when === 'before') throw fault.error
