@@ -20,6 +20,9 @@ export function beginStart(): void {
   // V8 inlines functions into a hot one until that has 920 bytes of bytecode. The way of a request has more, and every function
   // beyond the budget costs a call: a relayed chat takes a tenth less with this (docs/decisions/0039).
   setFlagsFromString('--max-inlined-bytecode-size-cumulative=2000')
+  // The heap may grow to two and a half times what was alive in it before V8 walks through all of it again. By itself V8 allows a tenth or
+  // more, and counts the bytes of bodies as growth: a walk for each 25 MB that came in took more time than the bodies (docs/decisions/0044).
+  setFlagsFromString('--heap-growing-percent=150')
   // Nearly all that is made now stays. Space for new objects would grow to 32 MB, and be kept (docs/decisions/0043).
   setFlagsFromString('--semi-space-growth-factor=1')
   // Without a folder to write to it does nothing, and says so to nobody.

@@ -10,7 +10,7 @@ const CHUNK_CHARACTERS = 65_536
 const scratch = Buffer.alloc(CHUNK_CHARACTERS * BASE64_BYTES_PER_CHARACTER)
 
 /** Text that is read piece by piece; strings are such a text. */
-interface Text {
+export interface Text {
   readonly length: number
   slice(start: number, end?: number): string
 }

@@ -145,6 +145,15 @@ describe('An edited JSON body', () => {
     expect(body.edited({ b: undefined })).toBe(body.bytes)
   })
 
+  it('is the same in pieces, of a large body without a copy', () => {
+    for (const length of [10, 1_048_500, 1_048_576, 3_000_000]) {
+      const body = parse(JSON.stringify({ a: 1, text: 'x'.repeat(length), z: true }))
+      const pieces = body.editedPieces({ a: '"new"', z: undefined, added: '7' })
+      expect(Buffer.concat(pieces).equals(body.edited({ a: '"new"', z: undefined, added: '7' }))).toBe(true)
+      expect(pieces.length > 1).toBe(body.bytes.length > 1_048_576)
+    }
+  })
+
   it('replaces the value of a key in escaped spelling, so that what was checked is what is sent', () => {
     expect(parse('{"mod\\u0065l":"a"}').edited({ model: '"b"' }).toString()).toBe('{"mod\\u0065l":"b"}')
   })

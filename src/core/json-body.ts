@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { GatewayError, quoted } from './errors.js'
+import { LONG_STRING_BYTES, parseWithLongStrings } from './long-strings.js'
 import { shownKey } from './member-names.js'
 import {
   afterSpace,
@@ -10,6 +11,7 @@ import {
   type MemberSpan,
   removalOf,
   splice,
+  splicedPieces,
   JSON_BYTES,
 } from './json-spans.js'
 
@@ -38,6 +40,7 @@ export function scanJsonObject(
   let values = 1
   const members = new Map<string, MemberSpan>()
   const nested = source === 'caller' ? new NestedKeys(bytes) : undefined
+  const longStrings: number[] = []
   let depth = 0
   let member: (Omit<MemberSpan, 'valueEnd'> & { readonly name: string }) | undefined
   const closeMember = (end: number): void => {
@@ -55,7 +58,10 @@ export function scanJsonObject(
       position = keyEnd - 1
       const colon = afterSpace(bytes, keyEnd)
       // Only a key is followed by a colon.
-      if (bytes[colon] !== COLON) continue
+      if (bytes[colon] !== COLON) {
+        if (keyEnd - keyStart > LONG_STRING_BYTES) longStrings.push(keyStart, keyEnd)
+        continue
+      }
       if (depth !== 1) {
         const isEscaped = hasEscape(bytes, keyStart, keyEnd)
         // Most keys need not be decoded to tell that they are allowed.
@@ -79,7 +85,7 @@ export function scanJsonObject(
       if (depth === 1) closeMember(position)
     }
   }
-  return { members, values }
+  return { members, values, longStrings }
 }
 
 interface JsonScan {
@@ -87,6 +93,8 @@ interface JsonScan {
   readonly members: Map<string, MemberSpan>
   /** At all levels, the whole included. */
   readonly values: number
+  /** Start and end in turn, quotes included, of strings that are no keys. */
+  readonly longStrings: readonly number[]
 }
 
 /** Whose JSON it is: a caller's is checked by the gateway and read by an upstream, which may read it otherwise. */
@@ -201,6 +209,9 @@ export interface ModelFields {
   readonly model: string
 }
 
+/** A copy costs less than to send several pieces. */
+const COPIED_BYTES = 1_048_576
+
 interface JsonParsing {
   readonly source?: JsonSource
   /** Values at all levels. */
@@ -222,7 +233,7 @@ export class JsonBody<Fields extends object = Record<string, unknown>> {
     if (!isUtf8(bytes)) throw new GatewayError('invalid_request', 'The request body is not valid UTF-8.', INVALID_JSON)
     const scan = scanJsonObject(bytes, source, maximumValues)
     beforeParsing?.(scan.values)
-    return new JsonBody(bytes, parseObject(bytes), scan)
+    return new JsonBody(bytes, parseObject(bytes, scan.longStrings), scan)
   }
 
   /** A body that the gateway has written: `text` is the JSON of `fields`. */
@@ -237,6 +248,15 @@ export class JsonBody<Fields extends object = Record<string, unknown>> {
 
   /** The caller's bytes with only the named members changed; all other bytes, their order and spelling stay. */
   edited(edits: JsonEdits): Buffer {
+    return splice(this.bytes, this.cutsOf(edits))
+  }
+
+  /** The same, of a large body in pieces of the caller's bytes and what comes between them: there is no second one of it. */
+  editedPieces(edits: JsonEdits): Buffer[] {
+    return this.bytes.length <= COPIED_BYTES ? [this.edited(edits)] : splicedPieces(this.bytes, this.cutsOf(edits))
+  }
+
+  private cutsOf(edits: JsonEdits): Cut[] {
     const { members } = this.scan
     const removed = new Set<MemberSpan>()
     const cuts: Cut[] = []
@@ -252,7 +272,7 @@ export class JsonBody<Fields extends object = Record<string, unknown>> {
       const end = [...members.values()].at(-1)?.valueEnd ?? this.bytes.indexOf('{') + 1
       cuts.push({ start: end, end, text: removed.size === members.size ? appended.slice(1) : appended })
     }
-    return splice(this.bytes, cuts)
+    return cuts
   }
 
   /** The text of one top-level value as the caller spelled it. */
@@ -269,10 +289,10 @@ export class JsonBody<Fields extends object = Record<string, unknown>> {
 
 const INVALID_JSON = { code: 'invalid_json' } as const
 
-function parseObject(bytes: Buffer): Record<string, unknown> {
+function parseObject(bytes: Buffer, longStrings: readonly number[]): Record<string, unknown> {
   let value: unknown
   try {
-    value = JSON.parse(bytes.toString())
+    value = longStrings.length === 0 ? JSON.parse(bytes.toString()) : parseWithLongStrings(bytes, longStrings)
   } catch {
     // The parser's own message quotes the body, which may hold a caller's secret.
     throw new GatewayError('invalid_request', 'The request body is not valid JSON.', INVALID_JSON)

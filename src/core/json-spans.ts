@@ -268,8 +268,11 @@ export function removalOf(members: readonly MemberSpan[], isRemoved: (member: Me
 }
 
 /** The bytes with these changes, in one copy; cuts do not overlap. The very same bytes without any. */
-export function splice(bytes: Buffer, cuts: Cut[]): Buffer {
-  if (cuts.length === 0) return bytes
+export const splice = (bytes: Buffer, cuts: Cut[]): Buffer =>
+  cuts.length === 0 ? bytes : Buffer.concat(splicedPieces(bytes, cuts))
+
+/** The same without a copy: pieces of the bytes, and what comes between them. */
+export function splicedPieces(bytes: Buffer, cuts: Cut[]): Buffer[] {
   cuts.sort(byStart)
   const pieces: Buffer[] = []
   let position = 0
@@ -279,7 +282,7 @@ export function splice(bytes: Buffer, cuts: Cut[]): Buffer {
     position = end
   }
   pieces.push(bytes.subarray(position))
-  return Buffer.concat(pieces)
+  return pieces
 }
 
 const byStart = (one: Cut, other: Cut): number => one.start - other.start

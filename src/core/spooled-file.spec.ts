@@ -55,6 +55,38 @@ describe('SpooledFile', () => {
     await spool.remove()
   })
 
+  it('gives its bytes in pieces, each until the next one is asked for, around the size of a piece', async () => {
+    const pieceBytes = 262_144
+    for (const length of [0, 1, pieceBytes - 1, pieceBytes, pieceBytes + 1, 3 * pieceBytes]) {
+      const content = pattern(length)
+      for (const memoryBytes of [1024, 1024 * 1024]) {
+        const spool = await spoolOf(content, memoryBytes)
+        const lengths: number[] = []
+        let position = 0
+        for await (const piece of spool.pieces()) {
+          expect(piece.equals(content.subarray(position, position + piece.length))).toBe(true)
+          position += piece.length
+          lengths.push(piece.length)
+        }
+        expect(position).toBe(length)
+        expect(lengths).toHaveLength(Math.ceil(length / pieceBytes))
+        await spool.remove()
+      }
+    }
+  })
+
+  it('lets two readers of pieces at its bytes at a time', async () => {
+    const content = pattern(600_000)
+    const spool = await spoolOf(content)
+    const [first, second] = [spool.pieces(), spool.pieces()]
+    const piece = (await first.next()).value as Buffer
+    await second.next()
+    await second.next()
+    expect(piece.equals(content.subarray(0, piece.length))).toBe(true)
+    await spool.remove()
+    await expect(first.next()).rejects.toThrow('cannot be read now')
+  })
+
   it('shows only the first 64 KiB as its head, in memory and on disk', async () => {
     const content = pattern(200_000)
     for (const memoryBytes of [1_000_000, 100_000]) {

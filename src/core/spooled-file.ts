@@ -3,6 +3,7 @@ import { open, unlink, type FileHandle } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
+import { freeBytes } from './free-bytes.js'
 
 const KIBIBYTE = 1024
 const HEAD_BYTES = 64 * KIBIBYTE
@@ -41,7 +42,7 @@ export class SpooledFile {
   constructor(options: SpooledFileOptions = {}) {
     this.#directory = options.directory ?? tmpdir()
     this.#memoryBytes = options.memoryBytes ?? SPOOL_MEMORY_BYTES
-    this.#buffer = Buffer.allocUnsafe(Math.min(INITIAL_BUFFER_BYTES, this.#memoryBytes))
+    this.#buffer = Buffer.allocUnsafeSlow(Math.min(INITIAL_BUFFER_BYTES, this.#memoryBytes))
   }
 
   /** Bytes received so far. */
@@ -69,29 +70,37 @@ export class SpooledFile {
     return this.#enqueue(async () => {
       if (this.#handle !== undefined) {
         await this.#flush(this.#handle)
+        freeBytes(this.#buffer)
         this.#buffer = Buffer.alloc(0)
-        this.#head = await readFully(this.#handle, 0, Math.min(this.size, HEAD_BYTES))
+        this.#head = await readFully(this.#handle, 0, Buffer.allocUnsafe(Math.min(this.size, HEAD_BYTES)))
       }
       this.#finished = true
     })
   }
 
-  /** Up to `length` bytes from `position`; fewer at the end of the file. */
-  async read(position: number, length: number): Promise<Buffer> {
+  /** Up to `length` bytes from `position`; fewer at the end of the file. Read from disk, they stand in `memory`, if given. */
+  async read(position: number, length: number, memory?: Buffer): Promise<Buffer> {
     if (!this.#finished || this.#removal !== undefined) throw new Error('the spooled file cannot be read now')
     const end = Math.min(position + length, this.size)
     if (position >= end) return Buffer.alloc(0)
     if (this.#handle === undefined) return this.#buffer.subarray(position, end)
-    return readFully(this.#handle, position, end - position)
+    return readFully(this.#handle, position, (memory ?? Buffer.allocUnsafe(end - position)).subarray(0, end - position))
   }
 
   /** The whole content from its start; may be called again for another attempt. */
   createReadStream(): Readable {
-    return Readable.from(this.chunks(), { objectMode: false })
+    return Readable.from(this.#chunks(), { objectMode: false })
   }
 
-  /** The same for a reader that joins it with other bytes. */
-  async *chunks(): AsyncGenerator<Buffer> {
+  /** The same in pieces, each of which is valid until the next one is asked for: they share their memory. */
+  async *pieces(): AsyncGenerator<Buffer> {
+    const memory = this.#handle === undefined ? undefined : Buffer.allocUnsafeSlow(READ_BYTES)
+    for (let position = 0; position < this.size; position += READ_BYTES) {
+      yield await this.read(position, READ_BYTES, memory)
+    }
+  }
+
+  async *#chunks(): AsyncGenerator<Buffer> {
     for (let position = 0; position < this.size; position += READ_BYTES) yield await this.read(position, READ_BYTES)
   }
 
@@ -126,8 +135,9 @@ export class SpooledFile {
   #makeRoom(wanted: number): void {
     const needed = Math.min(this.#buffered + wanted, this.#memoryBytes)
     if (needed <= this.#buffer.length) return
-    const larger = Buffer.allocUnsafe(Math.min(Math.max(needed, this.#buffer.length * 2), this.#memoryBytes))
+    const larger = Buffer.allocUnsafeSlow(Math.min(Math.max(needed, this.#buffer.length * 2), this.#memoryBytes))
     this.#buffer.copy(larger, 0, 0, this.#buffered)
+    freeBytes(this.#buffer)
     this.#buffer = larger
   }
 
@@ -169,11 +179,11 @@ export class SpooledFile {
   }
 }
 
-async function readFully(handle: FileHandle, position: number, length: number): Promise<Buffer> {
-  const buffer = Buffer.allocUnsafe(length)
+/** Fills a buffer from `position` on. */
+async function readFully(handle: FileHandle, position: number, buffer: Buffer): Promise<Buffer> {
   let filled = 0
-  while (filled < length) {
-    const { bytesRead } = await handle.read(buffer, filled, length - filled, position + filled)
+  while (filled < buffer.length) {
+    const { bytesRead } = await handle.read(buffer, filled, buffer.length - filled, position + filled)
     if (bytesRead === 0) throw new Error('the spooled file is shorter than what was written')
     filled += bytesRead
   }

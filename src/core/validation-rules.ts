@@ -48,7 +48,7 @@ export const isRequired = (rule: FieldRule): boolean => rule(undefined, '') !== 
 /** The path of a check that needs no message: no path is put together for deeper values. */
 export const NO_PATH = '\0'
 
-const memberPath = (path: string, name: string): string => (path === NO_PATH ? NO_PATH : `${path}.${name}`)
+export const memberPath = (path: string, name: string): string => (path === NO_PATH ? NO_PATH : `${path}.${name}`)
 const itemPath = (path: string, index: number): string => (path === NO_PATH ? NO_PATH : `${path}[${index}]`)
 
 export const fieldError = (path: string, code: string, message: string): FieldError => ({ path, code, message })

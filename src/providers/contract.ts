@@ -265,7 +265,7 @@ export interface VideoProvider {
    * Sends the complete JSON body once. Rejects with a `GatewayError`: phase `unsent` or `answered` where no task can have
    * been made, phase `sent` where one may have been (a lost or unreadable answer, 5000, 5002, any 5xx without a code).
    */
-  create(kind: VideoKind, body: Buffer, context: AttemptContext): Promise<UpstreamVideoTask>
+  create(kind: VideoKind, body: readonly Buffer[], context: AttemptContext): Promise<UpstreamVideoTask>
   /** By the upstream's id or by the external id that was sent to it; undefined when the upstream knows no such task. */
   read(kind: VideoKind, id: string, context: AttemptContext): Promise<UpstreamVideoTask | undefined>
 }

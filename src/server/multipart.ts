@@ -3,6 +3,7 @@ import { finished, type Readable, type Writable } from 'node:stream'
 import type { Request } from 'express'
 import type { StorageEngine } from 'multer'
 import { GatewayError } from '../core/errors.js'
+import { freeBytes } from '../core/free-bytes.js'
 import type { ArrivingBody } from '../core/quota.js'
 import { type RequestContext, clientDisconnected, contextOf, countReceived } from '../core/request-context.js'
 import { MultipartField, SpooledFile, UploadedFile } from '../core/spooled-file.js'
@@ -270,7 +271,11 @@ class MultipartReceiver implements StorageEngine {
 }
 
 async function store(stream: Readable, spool: SpooledFile): Promise<void> {
-  for await (const chunk of stream as AsyncIterable<Buffer>) await spool.append(chunk).catch(storageFailed)
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    await spool.append(chunk).catch(storageFailed)
+    // The spool has copied it, and what has its memory for itself is a whole piece of the request: no other part is in it.
+    freeBytes(chunk)
+  }
   await spool.finish().catch(storageFailed)
 }
 

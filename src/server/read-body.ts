@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { GatewayError } from '../core/errors.js'
+import { freeBytes } from '../core/free-bytes.js'
 import type { ArrivingBody } from '../core/quota.js'
 import { clientDisconnected, findContext, countReceived } from '../core/request-context.js'
 
@@ -87,11 +88,54 @@ export function readBody(
   return body
 }
 
+/** The bytes of a body, put together as they come: each is in memory once, but for the piece that is being copied. */
+class BodyBytes {
+  private first: Buffer | undefined
+  private bytes: Buffer | undefined
+  private length = 0
+
+  /** `announced`: 0 for a body in chunks. */
+  constructor(private readonly announced: number) {}
+
+  add(chunk: Buffer): void {
+    const length = this.length + chunk.length
+    if (this.length === 0) this.first = chunk
+    else {
+      const bytes = this.roomFor(length)
+      chunk.copy(bytes, this.length)
+      freeBytes(chunk)
+    }
+    this.length = length
+  }
+
+  whole(): Buffer {
+    const { first, bytes, length } = this
+    if (bytes === undefined || bytes.length === length) return first ?? bytes ?? Buffer.alloc(0)
+    const exact = Buffer.from(bytes.subarray(0, length))
+    freeBytes(bytes)
+    return exact
+  }
+
+  private roomFor(length: number): Buffer {
+    const { first, bytes } = this
+    if (bytes !== undefined && length <= bytes.length) return bytes
+    const larger = Buffer.allocUnsafeSlow(length <= this.announced ? this.announced : 2 * length)
+    const before = first ?? bytes
+    if (before !== undefined) {
+      before.copy(larger, 0, 0, this.length)
+      freeBytes(before)
+    }
+    this.first = undefined
+    this.bytes = larger
+    return larger
+  }
+}
+
 function readArrivingBody(request: IncomingMessage, response: ServerResponse, limits: BodyLimits): Promise<Buffer> {
   const room = reserveMemory(request, limits.maximumBytes)
   continueIfAsked(request, response)
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
+    const body = new BodyBytes(Math.min(declaredBytes(request) ?? 0, limits.maximumBytes))
     let received = 0
     const settle = (outcome: () => void): void => {
       clearTimeout(timer)
@@ -109,11 +153,11 @@ function readArrivingBody(request: IncomingMessage, response: ServerResponse, li
       received += chunk.length
       if (received > limits.maximumBytes) fail(bodyTooLarge(limits.maximumBytes))
       else if (room?.arrived(chunk.length) === false) fail(memoryFull())
-      else chunks.push(chunk)
+      else body.add(chunk)
     }
     const onEnd = (): void => {
       settle(() => {
-        resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, received))
+        resolve(body.whole())
       })
     }
     const onClose = (): void => {

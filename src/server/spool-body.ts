@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { GatewayError } from '../core/errors.js'
+import { freeBytes } from '../core/free-bytes.js'
 import type { ArrivingBody } from '../core/quota.js'
 import { clientDisconnected, countReceived } from '../core/request-context.js'
 import { SpooledFile } from '../core/spooled-file.js'
@@ -59,6 +60,7 @@ function fill(
       }
       request.pause()
       const goOn = (): void => {
+        freeBytes(chunk)
         request.resume()
       }
       spool

@@ -63,7 +63,7 @@ describe('A create that the upstream refuses', () => {
     const order = lab.order({
       send: (provider, context, ids) => {
         lab.store.setReachable(false)
-        return provider.create('text2video', Buffer.from(JSON.stringify(ids)), context)
+        return provider.create('text2video', [Buffer.from(JSON.stringify(ids))], context)
       },
     })
     expect(await failureOf(lab.engine.create(order, callOf()))).toBe(REFUSED)
@@ -116,7 +116,7 @@ describe('A create whose answer is lost', () => {
     const order = lab.order({
       externalTaskId: 'order-1',
       send: async (provider, context, ids) => {
-        const made = await provider.create('text2video', Buffer.from(JSON.stringify(ids)), context)
+        const made = await provider.create('text2video', [Buffer.from(JSON.stringify(ids))], context)
         lab.store.setReachable(false)
         return made
       },

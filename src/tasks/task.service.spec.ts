@@ -402,7 +402,7 @@ describe('tasks module', () => {
         model: 'test-video',
         route: application.get(ProviderRouter).route('video', 'test-video', TEAM_A),
         fingerprint: 'a'.repeat(64),
-        send: (provider, context, ids) => provider.create('text2video', Buffer.from(JSON.stringify(ids)), context),
+        send: (provider, context, ids) => provider.create('text2video', [Buffer.from(JSON.stringify(ids))], context),
       },
       callOf(),
     )

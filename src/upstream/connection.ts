@@ -1,9 +1,8 @@
 import type { Socket } from 'node:net'
-import type { Readable } from 'node:stream'
 import { errors } from 'undici'
 import { codeOf } from '../core/errors.js'
 import { HttpParser, type ResponseHeaders } from './http-parser.js'
-import type { OutgoingRequest } from './http-request.js'
+import { isInPieces, type OutgoingRequest } from './http-request.js'
 import type { IdleLimit } from './idle-limit.js'
 
 /** Idle connections are kept this long where the upstream says nothing else. */
@@ -51,6 +50,8 @@ export class Connection {
   private isPaused = false
   private hasServed = false
   private hasReceived = false
+  /** A body that is read while it is sent is not sent in full yet. */
+  private isSending = false
   /** Between the head of a response and its end. */
   private isInBody = false
   private receivedBytes = 0
@@ -72,9 +73,6 @@ export class Connection {
   ) {
     socket.on('data', (chunk: Buffer) => {
       this.receive(chunk)
-    })
-    socket.on('drain', () => {
-      this.stream?.resume()
     })
     socket.on('end', () => {
       if (this.reader === undefined || !this.parser.finish()) this.end(new errors.SocketError('other side closed'))
@@ -160,7 +158,7 @@ export class Connection {
   /** The parser's: the end of the response. A request that was not sent in full spoils its connection. */
   onComplete(mayKeepAlive: boolean): void {
     const { reader } = this
-    const isSent = this.socket.writableLength === 0 && this.stream?.readableEnded !== false
+    const isSent = this.socket.writableLength === 0 && !this.isSending
     this.release()
     this.isInBody = false
     this.hasServed = true
@@ -170,18 +168,11 @@ export class Connection {
     if (!mayKeepAlive || !isSent || !this.owner.keep(this)) this.end(new errors.InformationalError('not kept'))
   }
 
-  /** The body of the present request, where it is a stream. */
-  private get stream(): Readable | undefined {
-    const body = this.request?.body
-    return body === null || body === undefined || Buffer.isBuffer(body) ? undefined : body
-  }
-
   /** Nothing is sent or read for the present request any more. */
   private release(): void {
-    const { stream } = this
     this.reader = undefined
     this.request = undefined
-    stream?.destroy()
+    this.isSending = false
   }
 
   private receive(chunk: Buffer): void {
@@ -201,39 +192,50 @@ export class Connection {
     this.watch()
   }
 
-  private write({ head, body, streamBytes }: OutgoingRequest): void {
+  private write(request: OutgoingRequest): void {
+    const { head, body } = request
     const { socket } = this
     socket.cork()
     socket.write(head, 'latin1')
-    if (Buffer.isBuffer(body)) socket.write(body)
+    if (isInPieces(body)) for (const piece of body) if (piece.length > 0) socket.write(piece)
     socket.uncork()
-    if (body !== null && !Buffer.isBuffer(body)) this.writeStream(body, streamBytes)
+    if (!isInPieces(body)) void this.writeStream(request, body)
   }
 
-  private writeStream(body: Readable, streamBytes: number | undefined): void {
-    const { socket } = this
-    const isCurrent = (): boolean => this.request?.body === body
+  /** What reads the body is let go when the request ends before it. */
+  private async writeStream(request: OutgoingRequest, body: AsyncIterable<Buffer>): Promise<void> {
+    const { streamBytes } = request
     let sentBytes = 0
-    body.on('data', (piece: Buffer) => {
-      if (!isCurrent()) return
-      sentBytes += piece.length
-      // Until all is sent, the response is not late.
-      this.waitingSinceMs = performance.now()
-      if (streamBytes === undefined) socket.write(`${piece.length.toString(16)}\r\n`)
-      const isTaken = socket.write(piece)
-      if (streamBytes === undefined) socket.write('\r\n')
-      if (!isTaken) body.pause()
-    })
-    body.on('end', () => {
-      if (!isCurrent()) return
-      if (streamBytes === undefined) socket.write('0\r\n\r\n')
+    this.isSending = true
+    try {
+      for await (const piece of body) {
+        if (this.request !== request) return
+        sentBytes += piece.length
+        if (streamBytes !== undefined && sentBytes > streamBytes) break
+        if (piece.length > 0) await this.flush(piece, streamBytes === undefined)
+        // Until all is sent, the response is not late.
+        this.waitingSinceMs = performance.now()
+      }
+      if (this.request !== request) return
+      this.isSending = false
+      if (streamBytes === undefined) this.socket.write('0\r\n\r\n')
       else if (sentBytes !== streamBytes) this.end(new errors.RequestContentLengthMismatchError())
-    })
-    body.on('error', (error) => {
-      if (isCurrent()) this.end(error)
-    })
-    body.on('close', () => {
-      if (isCurrent() && !body.readableEnded) this.end(new errors.RequestAbortedError())
+    } catch (error) {
+      if (this.request === request) this.end(error as Error)
+    }
+  }
+
+  /** Resolves when the kernel has the piece, or the connection has ended. */
+  private flush(piece: Buffer, isChunk: boolean): Promise<void> {
+    const { socket } = this
+    return new Promise((resolve) => {
+      socket.cork()
+      if (isChunk) socket.write(`${piece.length.toString(16)}\r\n`)
+      socket.write(piece, () => {
+        resolve()
+      })
+      if (isChunk) socket.write('\r\n')
+      socket.uncork()
     })
   }
 

@@ -1,4 +1,7 @@
-import type { Readable } from 'node:stream'
+/** In pieces, or read while it is sent: then each piece is sent before the next one is asked for. */
+export type RequestBody = readonly Buffer[] | AsyncIterable<Buffer>
+
+export const isInPieces = (body: RequestBody): body is readonly Buffer[] => Array.isArray(body)
 
 /** How long a response may be silent, and how large it may be. */
 export interface ResponseLimits {
@@ -13,8 +16,8 @@ export interface ResponseLimits {
 export interface OutgoingRequest extends ResponseLimits {
   /** From the request line to the empty line. */
   readonly head: string
-  readonly body: Buffer | Readable | null
-  /** Of a body that is a stream; undefined where it is sent in chunks. */
+  readonly body: RequestBody
+  /** Of a body that is read while it is sent; undefined where it is sent in chunks. */
   readonly streamBytes: number | undefined
 }
 
@@ -23,9 +26,9 @@ export interface RequestParts {
   /** With the query. */
   readonly path: string
   readonly host: string
-  /** Names and values in turn, among them the length of a body that is a stream. */
+  /** Names and values in turn, among them the length of a body that is read while it is sent. */
   readonly headers: readonly string[]
-  readonly body: Buffer | Readable | null
+  readonly body: RequestBody
   /** False: the connection ends with the response. */
   readonly keepsAlive: boolean
 }
@@ -59,14 +62,20 @@ export function outgoingRequest(parts: RequestParts, limits: ResponseLimits): Ou
     if (name.length === CONTENT_LENGTH.length && name.toLowerCase() === CONTENT_LENGTH) length = value
     else head += `${name}: ${value}\r\n`
   }
-  const isStream = body !== null && !Buffer.isBuffer(body)
-  // Servers may refuse a POST without a length (RFC 9112, section 6.3).
-  if (!isStream && (body !== null || method === 'POST')) length = String(body?.length ?? 0)
-  head += length === undefined ? (isStream ? CHUNKED : '') : `content-length: ${length}\r\n`
-  const streamBytes = isStream && length !== undefined ? Number(length) : undefined
+  let streamBytes: number | undefined
+  if (isInPieces(body)) {
+    // Servers may refuse a POST without a length (RFC 9112, section 6.3).
+    if (body.length > 0 || method === 'POST') head += `content-length: ${lengthOf(body)}\r\n`
+  } else if (length === undefined) {
+    head += 'transfer-encoding: chunked\r\n'
+  } else {
+    head += `content-length: ${length}\r\n`
+    streamBytes = Number(length)
+  }
   const { firstByteMs, idleMs, maximumBytes } = limits
   return { head: `${head}\r\n`, body, streamBytes, firstByteMs, idleMs, maximumBytes }
 }
 
 const CONTENT_LENGTH = 'content-length'
-const CHUNKED = 'transfer-encoding: chunked\r\n'
+
+const lengthOf = (pieces: readonly Buffer[]): number => pieces.reduce((sum, { length }) => sum + length, 0)

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { Readable } from 'node:stream'
 import { GatewayError } from '../core/errors.js'
 import type { SpooledFile } from '../core/spooled-file.js'
 
@@ -22,8 +21,8 @@ export interface EncodedMultipart {
   readonly contentType: string
   /** Bytes; some upstreams refuse a chunked upload. */
   readonly contentLength: number
-  /** The body from its start; call again for another attempt. */
-  readonly body: () => Readable
+  /** The body from its start, call again for another attempt. Each piece is valid until the next one is asked for. */
+  readonly body: () => AsyncIterable<Buffer>
 }
 
 /** Encodes the parts in their order. The files stay in their spools until the body is read. */
@@ -39,22 +38,21 @@ export function encodeMultipart(parts: readonly MultipartPart[]): EncodedMultipa
   return {
     contentType: `multipart/form-data; boundary=${boundary}`,
     contentLength: pieces.reduce((sum, piece) => sum + (Buffer.isBuffer(piece) ? piece.length : piece.size), 0),
-    body: () => Readable.from(bytesOf(pieces), { objectMode: false }),
+    body: () => bytesOf(pieces),
   }
 }
 
 async function* bytesOf(pieces: readonly (Buffer | SpooledFile)[]): AsyncGenerator<Buffer> {
   for (const piece of pieces) {
     if (!Buffer.isBuffer(piece)) yield* spooledBytes(piece)
-    // An empty chunk would read as the end of a byte stream.
-    else if (piece.length > 0) yield piece
+    else yield piece
   }
 }
 
 /** A disk that fails is no fault of the upstream that waits for the file. */
 async function* spooledBytes(file: SpooledFile): AsyncGenerator<Buffer> {
   try {
-    yield* file.chunks()
+    yield* file.pieces()
   } catch (cause) {
     throw new GatewayError('internal', 'The uploaded file could not be read back.', { cause })
   }

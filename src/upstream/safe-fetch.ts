@@ -254,7 +254,7 @@ export class SafeFetchClient implements OnModuleInit, OnApplicationShutdown {
     const pool = this.poolFor(url, request)
     const { method, headers, body } = outgoing
     const path = url.pathname + url.search
-    const parts = { method, path, host: pool.host, headers, body, keepsAlive: false }
+    const parts = { method, path, host: pool.host, headers, body: body === null ? [] : [body], keepsAlive: false }
     const sent = outgoingRequest(parts, { firstByteMs, idleMs, maximumBytes })
     return new Promise((resolve, reject) => {
       const fail = (error: GatewayError): void => {

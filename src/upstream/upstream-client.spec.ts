@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { EventEmitter, once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
@@ -29,6 +29,8 @@ import { SpooledFile } from '../core/spooled-file.js'
 import { encodeMultipart, type MultipartPart } from './multipart-encoder.js'
 import { classifyFailure, type ExchangeContext, type UpstreamResponse } from './exchange.js'
 import { UpstreamClient, type UpstreamRequest, type UpstreamTarget } from './upstream-client.js'
+
+const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')
 
 const bodyOf = ({ body }: UpstreamResponse): Promise<Buffer> =>
   collect(body, Infinity, () => {
@@ -280,6 +282,22 @@ describe('upstream client', () => {
       expect(upstream.accepted).toBe(0)
     })
 
+    it.each([[['abc', 'd', 'ef']], [['', 'abc', 'def']], [['abcdef']]])(
+      'may have a body in the pieces %j, whose length it announces',
+      async (pieces) => {
+        const server = createServer((request, response) => {
+          response.setHeader('x-length', request.headers['content-length'] ?? 'none')
+          request.pipe(response)
+        })
+        const { port, close } = await listenOnLoopback(server)
+        const body = pieces.map((piece) => Buffer.from(piece))
+        const response = await send({ method: 'POST', path: '/', headers: [], body }, targetOf(port))
+        expect(response.headers['x-length']).toBe('6')
+        expect((await bodyOf(response)).toString()).toBe('abcdef')
+        await close()
+      },
+    )
+
     it('may have a body that is still being read', async () => {
       const server = createServer((request, response) => {
         request.pipe(response)
@@ -295,11 +313,21 @@ describe('upstream client', () => {
 
   describe('A body that is read from elsewhere', () => {
     const UPLOAD = { method: 'POST', path: '/', headers: ['Content-Length', '6'] } as const
-    const stream = (...pieces: readonly string[]): Readable =>
-      Readable.from(
-        pieces.map((piece) => Buffer.from(piece)),
-        { objectMode: false },
-      )
+    // oxlint-disable-next-line typescript/require-await -- as a file is read
+    async function* stream(...pieces: readonly string[]): AsyncGenerator<Buffer> {
+      for (const piece of pieces) yield Buffer.from(piece)
+    }
+
+    /** A body whose second half comes when `go` is emitted; `events` has `closed` when it is let go. */
+    async function* halves(events: EventEmitter): AsyncGenerator<Buffer> {
+      try {
+        yield Buffer.from('abc')
+        await once(events, 'go')
+        yield Buffer.from('def')
+      } finally {
+        events.emit('closed')
+      }
+    }
 
     it.each([
       ['shorter', ['abc']],
@@ -314,34 +342,59 @@ describe('upstream client', () => {
 
     it('and breaks fails the request with the error of the reader', async () => {
       answer = () => undefined
-      const body = (): Readable =>
-        new Readable({
-          read() {
-            this.destroy(new GatewayError('internal', 'The disk is gone.'))
-          },
-        })
+      // oxlint-disable-next-line typescript/require-await -- as a file is read
+      async function* body(): AsyncGenerator<Buffer> {
+        yield Buffer.from('abc')
+        throw new GatewayError('internal', 'The disk is gone.')
+      }
       expect((await failureOf(send({ ...UPLOAD, body }))).message).toBe('The disk is gone.')
     })
 
     it('is let go when the upstream answers before it has all, and its connection is not used again', async () => {
-      const endless = new Readable({ read: () => undefined })
-      endless.push('abc')
-      const response = await send({ ...UPLOAD, body: () => endless })
+      const events = new EventEmitter()
+      const response = await send({ ...UPLOAD, body: () => halves(events) })
       expect((await bodyOf(response)).toString()).toBe('ok')
-      expect(endless.destroyed).toBe(true)
+      const closed = once(events, 'closed')
+      events.emit('go')
+      await closed
       await bodyOf(await send())
       expect(upstream.accepted).toBe(2)
     })
 
     it('is let go when the caller leaves', async () => {
-      answer = () => undefined
-      const endless = new Readable({ read: () => undefined })
+      const reached = new Promise<void>((resolve) => {
+        answer = () => {
+          resolve()
+        }
+      })
+      const events = new EventEmitter()
       const call = newCall()
-      const sending = failureOf(send({ ...UPLOAD, body: () => endless }, targetOf(upstream.port), call))
-      const closed = once(endless, 'close')
+      const sending = failureOf(send({ ...UPLOAD, body: () => halves(events) }, targetOf(upstream.port), call))
+      await reached
       call.disconnect.abort()
       expect((await sending).kind).toBe('caller_left')
+      const closed = once(events, 'closed')
+      events.emit('go')
       await closed
+    })
+
+    it('is asked for its next piece when the last one is in the kernel: both may share their memory', async () => {
+      const memory = Buffer.alloc(1024 * 1024)
+      // oxlint-disable-next-line typescript/require-await -- as a file is read
+      async function* body(): AsyncGenerator<Buffer> {
+        for (const letter of 'abcdefgh') yield memory.fill(letter)
+        yield memory.subarray(0, 3).fill('i')
+        yield memory.subarray(0, 3).fill('j')
+      }
+      const server = createServer((request, response) => {
+        request.pipe(response)
+      })
+      const { port, close } = await listenOnLoopback(server)
+      const headers = ['content-length', String(8 * memory.length + 6)]
+      const answered = await bodyOf(await send({ method: 'POST', path: '/', headers, body }, targetOf(port)))
+      const expected = [...'abcdefgh'].map((letter) => Buffer.alloc(memory.length, letter))
+      expect(digest(answered)).toBe(digest(Buffer.concat([...expected, Buffer.from('iiijjj')])))
+      await close()
     })
   })
 
@@ -430,7 +483,6 @@ describe('upstream client', () => {
 
   describe('Back-pressure', () => {
     const content = randomBytes(32 * MEBIBYTE)
-    const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')
     beforeEach(() => {
       answer = (socket) => {
         socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${content.length}\r\n\r\n`)
@@ -963,6 +1015,73 @@ describe('encodeMultipart', () => {
     expect(text).toContain('name="a%22b%0D%0AX-Injected: 1"; filename="a%22b%0D%0AX-Injected: 1"')
     expect(text).not.toContain('\r\nX-Injected')
     await file.remove()
+  })
+
+  describe('of a file on disk', () => {
+    const MEBIBYTE = 1024 * 1024
+    let client: UpstreamClient
+    let file: SpooledFile
+    const content = randomBytes(5 * MEBIBYTE + 1)
+    beforeEach(async () => {
+      client = new UpstreamClient()
+      file = await spoolOf(content)
+    })
+    afterEach(async () => {
+      await client.onApplicationShutdown()
+      await file.remove()
+    })
+
+    function sendTo(port: number, call = newCall()): Promise<UpstreamResponse> {
+      const form = encodeMultipart([{ name: 'file', filename: 'a', contentType: 'audio/wav', file }])
+      const headers = ['content-type', form.contentType, 'content-length', String(form.contentLength)]
+      const request = { method: 'POST', path: '/', headers, body: form.body } as const
+      return client.send(request, targetOf(port), attemptOf(call), performance.now() + 20_000)
+    }
+
+    it('reaches an upstream unchanged that reads a little at a time', async () => {
+      const chunks: Buffer[] = []
+      const server = createServer((incoming, answer) => {
+        incoming.on('data', (chunk: Buffer) => {
+          chunks.push(chunk)
+          incoming.pause()
+          setImmediate(() => incoming.resume())
+        })
+        incoming.on('end', () => answer.end())
+      })
+      const { port, close } = await listenOnLoopback(server)
+      await bodyOf(await sendTo(port))
+      const received = Buffer.concat(chunks)
+      const start = received.indexOf('\r\n\r\n') + 4
+      expect(received.subarray(start, start + content.length).equals(content)).toBe(true)
+      await close()
+    })
+
+    it('is no longer sent when the client leaves in the middle, and the upstream learns of it', async () => {
+      const server = createServer()
+      const { port, close } = await listenOnLoopback(server)
+      const call = newCall()
+      const sent = failureOf(sendTo(port, call))
+      const [incoming] = (await once(server, 'request')) as [IncomingMessage]
+      await once(incoming, 'readable')
+      const failed = once(incoming, 'aborted')
+      incoming.on('error', () => undefined)
+      call.disconnect.abort()
+      expect(await sent).toMatchObject({ kind: 'caller_left' })
+      incoming.resume()
+      await failed
+      expect(incoming.complete).toBe(false)
+      await close()
+    })
+
+    it('is answered by an upstream that does not read it to its end', async () => {
+      const server = createServer((_incoming, answer) => {
+        answer.writeHead(413).end('too large')
+      })
+      const { port, close } = await listenOnLoopback(server)
+      const response = await sendTo(port)
+      expect(response.status).toBe(413)
+      await close()
+    })
   })
 
   it('refuses a content type that would break out of its header', () => {

@@ -1,11 +1,10 @@
-import type { Readable } from 'node:stream'
 import { Injectable, type OnApplicationShutdown, Optional } from '@nestjs/common'
 import type { UpstreamTimeouts } from '../config/channel-schema.js'
 import { type Clock, processClock } from '../core/time.js'
 import { ConnectionPool } from './connection-pool.js'
 import { withoutEncodings } from './content-encoding.js'
 import { type ExchangeContext, UpstreamExchange, type UpstreamResponse } from './exchange.js'
-import { type OutgoingRequest, outgoingRequest } from './http-request.js'
+import { type OutgoingRequest, outgoingRequest, type RequestBody } from './http-request.js'
 import { IdleLimit } from './idle-limit.js'
 
 /** Where a channel's requests go, and how long they may take. */
@@ -24,8 +23,11 @@ export interface UpstreamRequest {
   readonly path: string
   /** Names and values in turn; complete but for Host and framing. */
   readonly headers: readonly string[]
-  /** A body that is read from elsewhere is read anew each time it is sent. */
-  readonly body?: Buffer | (() => Readable)
+  /**
+   * In one piece or several, or read from elsewhere: anew each time it is sent, and each piece is sent before the next one is read.
+   * Such a body needs a Content-Length among the headers, or is sent in chunks.
+   */
+  readonly body?: Buffer | readonly Buffer[] | (() => AsyncIterable<Buffer>)
 }
 
 /**
@@ -105,8 +107,13 @@ function outgoing(
     host,
     // Without the header, any encoding would do (RFC 9110, section 12.5.3).
     headers: headers.concat(NO_ENCODING, traceHeaders),
-    body: typeof body === 'function' ? body() : (body ?? null),
+    body: bodyOf(body),
     keepsAlive: true,
   }
   return outgoingRequest(parts, { firstByteMs, idleMs: timeouts.idleMs, maximumBytes: Infinity })
+}
+
+function bodyOf(body: UpstreamRequest['body']): RequestBody {
+  if (typeof body === 'function') return body()
+  return Buffer.isBuffer(body) ? [body] : (body ?? [])
 }

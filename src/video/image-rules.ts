@@ -1,7 +1,8 @@
-import { decodedLength, isStrictBase64 } from '../core/base64.js'
+import { decodedLength, isStrictBase64, type Text } from '../core/base64.js'
 import type { FieldError } from '../core/errors.js'
 import { described } from '../core/json-schema.js'
-import { fieldError, shown, text } from '../core/validation-rules.js'
+import { longTextOf } from '../core/long-strings.js'
+import { fieldError, isRecord, memberPath, readable, record, required, shown, text } from '../core/validation-rules.js'
 
 /** Reads parts of a long payload, in memory or on disk. */
 export interface ByteReader {
@@ -14,7 +15,7 @@ const GROUP_BYTES = 3
 
 /** Base64 text that is never decoded as a whole: its length is computed, and only requested parts are read. */
 export class Base64Payload implements ByteReader {
-  constructor(private readonly text: string) {}
+  constructor(private readonly text: Text) {}
 
   /** Computed from length and padding. */
   get byteLength(): number {
@@ -131,6 +132,17 @@ export const image = shown(IMAGE, (value, path) => {
   return /^https?:\/\//i.test(value.slice(0, 8)) ? urlError(value, path) : base64Error(value, path)
 })
 
+const reference = record({ image: required(image) })
+const names = readable('image')
+
+/** An object with an `image`. A long one is judged in the bytes of the request: no string is made of it. */
+export const referenceImage = shown(reference.schema ?? {}, (value, path) => {
+  const text = isRecord(value) ? longTextOf(value, 'image') : undefined
+  return text === undefined
+    ? reference(value, path)
+    : (names(value, path) ?? base64Error(text, memberPath(path, 'image')))
+})
+
 const invalid = (path: string, what: string, code = 'invalid_image'): FieldError =>
   fieldError(path, code, `Invalid '${path}': ${what}.`)
 
@@ -145,7 +157,7 @@ function urlError(value: string, path: string): FieldError | undefined {
   return invalid(path, 'the URL must not hold a user or a password', 'invalid_url')
 }
 
-function base64Error(value: string, path: string): FieldError | undefined {
+function base64Error(value: Text, path: string): FieldError | undefined {
   if (/^data:/i.test(value.slice(0, 5))) return invalid(path, 'expected raw Base64 without a data: prefix')
   const payload = new Base64Payload(value)
   if (payload.byteLength > MAXIMUM_IMAGE_BYTES) {

@@ -2,6 +2,9 @@ import 'reflect-metadata'
 import { describe, expect, it } from '@jest/globals'
 import { pngText } from '../../test/support/byte-streams.js'
 import { DtoCheck } from '../core/dto.js'
+import { GatewayError } from '../core/errors.js'
+import { JsonBody } from '../core/json-body.js'
+import { MAXIMUM_IMAGE_BYTES } from './image-rules.js'
 import { assertTaskId, readIdempotencyKey, readPage } from './video.service.js'
 import { CAMERA_AXES, CAMERA_TYPES, MultiImageVideoDto, TextVideoDto } from './video.dto.js'
 
@@ -213,5 +216,41 @@ describe('An Idempotency-Key', () => {
         details: expect.objectContaining({ param: 'Idempotency-Key' }),
       }),
     )
+  })
+})
+
+describe('A long picture, which stays in the bytes of its request', () => {
+  const check = new DtoCheck(MultiImageVideoDto)
+  const pngOf = (bytes: number, firstByte?: number): string => {
+    const png = Buffer.alloc(bytes, 7)
+    Buffer.from(pngText(), 'base64').copy(png)
+    if (firstByte !== undefined) png[0] = firstByte
+    return png.toString('base64')
+  }
+  const faultOf = (item: object): unknown => {
+    const { fields } = JsonBody.parse(Buffer.from(JSON.stringify({ prompt: 'x', image_list: [item] })))
+    try {
+      check.assert(fields)
+      return undefined
+    } catch (error) {
+      return error instanceof GatewayError ? [error.details.param, error.details.code] : error
+    }
+  }
+
+  it.each<readonly [what: string, item: object, code: string | undefined]>([
+    ['that is right', { image: pngOf(100_000) }, undefined],
+    ['of the largest size', { image: pngOf(MAXIMUM_IMAGE_BYTES) }, undefined],
+    ['that is too large', { image: pngOf(MAXIMUM_IMAGE_BYTES + 1) }, 'image_too_large'],
+    ['as a data URL', { image: `data:image/png;base64,${pngOf(100_000)}` }, 'invalid_image'],
+    ['of another kind', { image: pngOf(100_000, 0) }, 'unsupported_format'],
+    ['that is no Base64', { image: `${pngOf(100_000)}!` }, 'invalid_image'],
+  ])('%s is judged as a short one', (_what, item, code) => {
+    expect(faultOf(item)).toEqual(code === undefined ? undefined : ['image_list[0].image', code])
+  })
+
+  it('beside a second spelling of its name is refused as a short one', () => {
+    const short = faultOf({ image: pngOf(300), Image: 'x' })
+    expect(short).toBeDefined()
+    expect(faultOf({ image: pngOf(100_000), Image: 'x' })).toEqual(short)
   })
 })

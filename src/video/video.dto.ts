@@ -18,7 +18,7 @@ import {
   text,
 } from '../core/validation-rules.js'
 import type { VideoKind } from '../providers/contract.js'
-import { image } from './image-rules.js'
+import { referenceImage } from './image-rules.js'
 
 export const CAMERA_AXES = ['horizontal', 'vertical', 'pan', 'tilt', 'roll', 'zoom'] as const
 
@@ -126,7 +126,7 @@ const externalTaskId = shown({ ...TEXT, pattern: EXTERNAL_TASK_ID.source }, (val
   )
 })
 
-const imageList = list(named('ReferenceImage', 'An image to begin with', record({ image: required(image) })), {
+const imageList = list(named('ReferenceImage', 'An image to begin with', referenceImage), {
   minimumItems: 1,
   maximumItems: MAXIMUM_IMAGES,
 })

@@ -38,7 +38,9 @@ const forwarded = (
   }: { kind?: VideoKind; model?: string; callbackUrl?: string } = {},
 ): string => {
   const body = JsonBody.parse(Buffer.from(text)).as<VideoFields>(JSON.parse(text) as VideoFields)
-  return forwardedBody(kind, body, model, callbackUrl === undefined ? IDS : { ...IDS, callbackUrl }).toString()
+  return Buffer.concat(
+    forwardedBody(kind, body, model, callbackUrl === undefined ? IDS : { ...IDS, callbackUrl }),
+  ).toString()
 }
 
 describe('What a create sends upstream', () => {

@@ -80,15 +80,16 @@ export const routedModel = (kind: VideoKind, fields: VideoFields): string =>
 /**
  * The caller's bytes with only what the gateway must change: the model's name at this upstream, the ids under which it knows
  * the task and calls back, and a duration in numbers, which the upstream has in words. Nothing the caller left out is added.
+ * In pieces, as pictures make 50 MB of it.
  */
 export function forwardedBody(
   kind: VideoKind,
   body: JsonBody<VideoFields>,
   upstreamModel: string,
   ids: TaskIds,
-): Buffer {
+): readonly Buffer[] {
   const { fields } = body
-  return body.edited({
+  return body.editedPieces({
     ...modelEdits(kind, fields, upstreamModel),
     ...(typeof fields.duration === 'number' ? { duration: JSON.stringify(String(fields.duration)) } : {}),
     // The caller's own address never leaves the gateway.

@@ -215,7 +215,7 @@ export async function startVidgenLab(): Promise<VidgenLab> {
   return {
     server,
     clock,
-    create: (changes, kind = 'text2video') => provider.create(kind, CREATE_BODY, vidgenContext(server.port, changes)),
+    create: (changes, kind = 'text2video') => provider.create(kind, [CREATE_BODY], vidgenContext(server.port, changes)),
     read: (id = TASK_ID, changes = {}) => provider.read('text2video', id, vidgenContext(server.port, changes)),
     requestsOf: async (work) => {
       const before = server.requests.length

@@ -159,7 +159,7 @@ export function taskLab({
       model: 'test-video',
       route: router.route('video', 'test-video', caller),
       fingerprint: 'a'.repeat(64),
-      send: (provider, context, ids) => provider.create('text2video', Buffer.from(JSON.stringify(ids)), context),
+      send: (provider, context, ids) => provider.create('text2video', [Buffer.from(JSON.stringify(ids))], context),
       ...changes,
     }),
     reload: () => config.reload(),

@@ -129,8 +129,11 @@ export class FakeVideoUpstream implements VideoProvider {
     for (const task of this.made) if (task.externalId.endsWith(externalIdEnd)) task.status = status
   }
 
-  async create(_kind: VideoKind, body: Buffer, { channelId }: AttemptContext): Promise<UpstreamVideoTask> {
-    const { externalId, callbackUrl } = JSON.parse(body.toString()) as { externalId: string; callbackUrl?: string }
+  async create(_kind: VideoKind, body: readonly Buffer[], { channelId }: AttemptContext): Promise<UpstreamVideoTask> {
+    const { externalId, callbackUrl } = JSON.parse(Buffer.concat(body).toString()) as {
+      externalId: string
+      callbackUrl?: string
+    }
     this.creates.push({ channelId, externalId, ...(callbackUrl === undefined ? {} : { callbackUrl }) })
     const fault = this.createFaults.shift()
     if (fault?.when === 'before') throw fault.error

@@ -61,8 +61,8 @@ export class StandInChannel implements VideoProvider, PinnedRoute<VideoProvider>
     } as AttemptContext)
   }
 
-  async create(_kind: VideoKind, body: Buffer): Promise<UpstreamVideoTask> {
-    this.bodies.push(body.toString())
+  async create(_kind: VideoKind, body: readonly Buffer[]): Promise<UpstreamVideoTask> {
+    this.bodies.push(Buffer.concat(body).toString())
     await this.heldUntil
     const object =
       '{"task_id":"900719925474099312","task_status":"submitted","created_at":1,"updated_at":1,"later":1.0}'

@@ -125,7 +125,7 @@ export class VidgenVideoProvider implements VideoProvider {
     private readonly tokens: VidgenTokens,
   ) {}
 
-  async create(kind: VideoKind, body: Buffer, context: AttemptContext): Promise<UpstreamVideoTask> {
+  async create(kind: VideoKind, body: readonly Buffer[], context: AttemptContext): Promise<UpstreamVideoTask> {
     const exchange = await this.ask('create', { method: 'POST', path: pathOf(kind, context), body }, context)
     return taskOf(exchange, 'create', context)
   }
