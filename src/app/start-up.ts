@@ -23,6 +23,9 @@ export function beginStart(): void {
   // The heap may grow to two and a half times what was alive in it before V8 walks through all of it again. By itself V8 allows a tenth or
   // more, and counts the bytes of bodies as growth: a walk for each 25 MB that came in took more time than the bodies (docs/decisions/0044).
   setFlagsFromString('--heap-growing-percent=150')
+  // V8 makes new objects among the old ones where it has seen most of them survive, as those of the first requests do. What they
+  // point to then lives until the whole heap is looked through: garbage of 3 MB stayed at every collection of the young (docs/decisions/0046).
+  setFlagsFromString('--no-allocation-site-pretenuring')
   // Nearly all that is made now stays. Space for new objects would grow to 32 MB, and be kept (docs/decisions/0043).
   setFlagsFromString('--semi-space-growth-factor=1')
   // Without a folder to write to it does nothing, and says so to nobody.

@@ -165,7 +165,13 @@ export class Connection {
     this.idleSinceMs = this.owner.limit.nowMs()
     this.resume()
     reader?.onResponseEnd()
-    if (!mayKeepAlive || !isSent || !this.owner.keep(this)) this.end(new errors.InformationalError('not kept'))
+    if (mayKeepAlive && isSent) setImmediate(this.rest)
+    else this.end(new errors.InformationalError('not kept'))
+  }
+
+  /** A turn of the event loop after a response: an upstream that closes its connections unannounced has done so by then. */
+  private readonly rest = (): void => {
+    if (!this.isOver && !this.owner.keep(this)) this.end(new errors.InformationalError('not kept'))
   }
 
   /** Nothing is sent or read for the present request any more. */

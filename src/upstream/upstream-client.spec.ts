@@ -577,6 +577,12 @@ describe('upstream client', () => {
       expect(upstream.accepted).toBe(2)
     })
 
+    it('that the upstream closes unannounced with each answer are not used again', async () => {
+      answer = (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok')
+      for (let call = 0; call < 20; call++) expect((await bodyOf(await send())).toString()).toBe('ok')
+      expect(upstream.accepted).toBe(20)
+    })
+
     it('that are idle for too long are closed without another request', async () => {
       answer = (socket) => socket.write('HTTP/1.1 200 OK\r\nkeep-alive: timeout=1\r\ncontent-length: 0\r\n\r\n')
       await bodyOf(await send())
