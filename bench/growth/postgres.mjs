@@ -40,6 +40,8 @@ function cpuOfServer(pid) {
     const fields = statOf(one)
     if (fields === undefined || (Number(one) !== pid && Number(fields[1]) !== pid)) continue
     ticks += Number(fields[11]) + Number(fields[12])
+    // Processes of the server that have ended count with it.
+    if (Number(one) === pid) ticks += Number(fields[13]) + Number(fields[14])
   }
   return ticks * MICROSECONDS_PER_TICK
 }
@@ -79,7 +81,11 @@ export async function startPostgres() {
   // Its immediate shutdown, which takes its children along.
   const end = () => server.kill('SIGQUIT')
   const remove = () => rmSync(directory, { recursive: true, force: true })
-  process.once('exit', end)
+  const endNow = () => {
+    end()
+    remove()
+  }
+  process.once('exit', endNow)
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`
   await untilReady(url)
   return {
@@ -88,7 +94,7 @@ export async function startPostgres() {
     stop: async () => {
       end()
       await exited
-      process.off('exit', end)
+      process.off('exit', endNow)
       remove()
     },
   }

@@ -76,8 +76,8 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
       // the first task: until then nothing waits in it.
       if (inSandbox) {
         const { dataDirectory } = application.get<Environment>(environmentConfig.KEY)
-        if (config.database.url !== undefined || (await exists(filesIn(dataDirectory))))
-          await openStore(database, logger).catch(() => undefined)
+        const hasWork = application.get(PendingUsageMarker).isThere || (await exists(filesIn(dataDirectory)))
+        if (config.database.url !== undefined || hasWork) await openStore(database, logger).catch(() => undefined)
       } else if (needsStore(config) || application.get(PendingUsageMarker).isThere) await openStore(database, logger)
       if (servesMetrics) await metricsServer.listen()
       return listen(application, config.server, logger)

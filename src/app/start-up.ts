@@ -38,7 +38,7 @@ export function endStart(): void {
   setFlagsFromString('--semi-space-growth-factor=2')
   // There is no other way to the collector without a flag on the command line.
   setFlagsFromString('--expose-gc')
-  const collectGarbage = runInNewContext('gc') as () => void
+  const collectGarbage = runInNewContext('globalThis.gc') as (() => void) | undefined
   setFlagsFromString('--no-expose-gc')
-  collectGarbage()
+  collectGarbage?.()
 }

@@ -88,6 +88,10 @@ export function readBody(
   return body
 }
 
+/** Room for what is still to come of an announced body: three copies put together what is larger than 4 MB. */
+const GROWTH = 4
+const LEAST_ROOM_BYTES = 65_536
+
 /** The bytes of a body, put together as they come: each is in memory once, but for the piece that is being copied. */
 class BodyBytes {
   private first: Buffer | undefined
@@ -116,10 +120,12 @@ class BodyBytes {
     return exact
   }
 
+  /** Never much more than has come: announcing costs nothing, and must not cost the gateway more. */
   private roomFor(length: number): Buffer {
     const { first, bytes } = this
     if (bytes !== undefined && length <= bytes.length) return bytes
-    const larger = Buffer.allocUnsafeSlow(length <= this.announced ? this.announced : 2 * length)
+    const room = Math.max(GROWTH * length, LEAST_ROOM_BYTES)
+    const larger = Buffer.allocUnsafeSlow(length <= this.announced ? Math.min(this.announced, room) : 2 * length)
     const before = first ?? bytes
     if (before !== undefined) {
       before.copy(larger, 0, 0, this.length)
@@ -153,7 +159,15 @@ function readArrivingBody(request: IncomingMessage, response: ServerResponse, li
       received += chunk.length
       if (received > limits.maximumBytes) fail(bodyTooLarge(limits.maximumBytes))
       else if (room?.arrived(chunk.length) === false) fail(memoryFull())
-      else body.add(chunk)
+      else keep(chunk)
+    }
+    const keep = (chunk: Buffer): void => {
+      try {
+        body.add(chunk)
+      } catch {
+        // The system has no memory for it: no reason to end the process.
+        fail(memoryFull())
+      }
     }
     const onEnd = (): void => {
       settle(() => {

@@ -26,6 +26,7 @@ export class ConnectionPool {
   private readonly connect: buildConnector.connector
   private readonly keepsIdle: boolean
   private isClosed = false
+  private isDestroyed = false
   private sweeper: NodeJS.Timeout | undefined
   private readonly ended: Promise<void>
   private resolveEnded: () => void = () => undefined
@@ -45,6 +46,10 @@ export class ConnectionPool {
 
   /** `isNewNeeded`: a connection that was used before has failed, and another one of them may fail as well. */
   dispatch(request: OutgoingRequest, reader: ResponseReader, isNewNeeded = false): void {
+    if (this.isDestroyed) {
+      reader.onResponseError(new errors.ClientDestroyedError(), false)
+      return
+    }
     const beginsAtMs = isNewNeeded ? this.limit.nowMs() : reader.startedAtMs
     const connection = isNewNeeded ? undefined : this.takeIdle(beginsAtMs)
     if (connection === undefined) this.open(request, reader, beginsAtMs)
@@ -61,6 +66,7 @@ export class ConnectionPool {
 
   /** Fails the requests that run. */
   destroy(): Promise<void> {
+    this.isDestroyed = true
     const error = new errors.ClientDestroyedError()
     const waiting = [...this.waiting]
     this.waiting.clear()

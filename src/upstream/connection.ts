@@ -75,7 +75,9 @@ export class Connection {
       this.receive(chunk)
     })
     socket.on('end', () => {
-      if (this.reader === undefined || !this.parser.finish()) this.end(new errors.SocketError('other side closed'))
+      this.read(() => {
+        if (this.reader === undefined || !this.parser.finish()) this.end(new errors.SocketError('other side closed'))
+      })
     })
     socket.on('error', (error) => {
       this.end(error)
@@ -124,7 +126,15 @@ export class Connection {
     this.isOver = true
     clearTimeout(this.timer)
     this.socket.destroy()
-    this.owner.forget(this)
+    try {
+      this.fail(error)
+    } finally {
+      // Last: the reader may send its request once more.
+      this.owner.forget(this)
+    }
+  }
+
+  private fail(error: Error): void {
     const { limit } = this.owner
     const { reader } = this
     this.release()
@@ -187,15 +197,21 @@ export class Connection {
       return
     }
     this.hasReceived = true
-    try {
+    this.read(() => {
       this.parser.execute(chunk)
-    } catch (error) {
-      this.end(error as Error)
-      return
-    }
+    })
     if (!this.isInBody) return
     this.waitingSinceMs = performance.now()
     this.watch()
+  }
+
+  /** A response that is none, or whose reader fails, ends the connection. */
+  private read(work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      this.end(error as Error)
+    }
   }
 
   private write(request: OutgoingRequest): void {

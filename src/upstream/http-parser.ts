@@ -251,8 +251,10 @@ function headerName(name: string): string {
   const known = lowerCaseNames.get(name)
   if (known !== undefined) return known
   if (!TOKEN.test(name)) throw new MalformedHttp('the name of a header is broken')
-  const lowerCase = name.toLowerCase()
-  if (lowerCaseNames.size < KNOWN_NAMES) lowerCaseNames.set(name, lowerCase)
+  // A part of a text holds all of it: a head with what is another caller's.
+  const copy = Buffer.from(name, 'latin1').toString('latin1')
+  const lowerCase = copy.toLowerCase()
+  if (lowerCaseNames.size < KNOWN_NAMES) lowerCaseNames.set(copy, lowerCase)
   return lowerCase
 }
 

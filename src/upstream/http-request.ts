@@ -1,3 +1,5 @@
+import { GatewayError } from '../core/errors.js'
+
 /** In pieces, or read while it is sent: then each piece is sent before the next one is asked for. */
 export type RequestBody = readonly Buffer[] | AsyncIterable<Buffer>
 
@@ -41,24 +43,35 @@ const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const KNOWN_NAMES = 512
 const knownNames = new Set<string>()
 
+/** Framing and the connection are the client's own: a second opinion about either lets a server take one request for two. */
+const RESERVED = new Set([
+  'connection',
+  'expect',
+  'host',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+
 function isName(name: string): boolean {
   if (knownNames.has(name)) return true
-  if (!TOKEN.test(name)) return false
+  if (!TOKEN.test(name) || RESERVED.has(name.toLowerCase())) return false
   if (knownNames.size < KNOWN_NAMES) knownNames.add(name)
   return true
 }
 
-/** Throws `TypeError` for what cannot stand in a head. */
+/** Throws `upstream_failed` for what cannot stand in a head: nothing has been sent. */
 export function outgoingRequest(parts: RequestParts, limits: ResponseLimits): OutgoingRequest {
   const { method, path, host, headers, body, keepsAlive } = parts
-  if (!PATH.test(path)) throw new TypeError('a path has characters that cannot stand in a request line')
+  if (!PATH.test(path)) throw unsendable('a path has characters that cannot stand in a request line')
   let head = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: ${keepsAlive ? 'keep-alive' : 'close'}\r\n`
   let length: string | undefined
   for (let index = 0; index < headers.length; index += 2) {
     const name = headers[index] ?? ''
     const value = headers[index + 1] ?? ''
-    if (!isName(name) || NOT_IN_VALUE.test(value))
-      throw new TypeError('a header has characters that cannot stand in one')
+    if (!isName(name) || NOT_IN_VALUE.test(value)) throw unsendable(`the header ${JSON.stringify(name)} cannot be sent`)
     if (name.length === CONTENT_LENGTH.length && name.toLowerCase() === CONTENT_LENGTH) length = value
     else head += `${name}: ${value}\r\n`
   }
@@ -79,3 +92,10 @@ export function outgoingRequest(parts: RequestParts, limits: ResponseLimits): Ou
 const CONTENT_LENGTH = 'content-length'
 
 const lengthOf = (pieces: readonly Buffer[]): number => pieces.reduce((sum, { length }) => sum + length, 0)
+
+const unsendable = (reason: string): GatewayError =>
+  new GatewayError('upstream_failed', 'The request cannot be sent to the upstream.', {
+    cause: new TypeError(reason),
+    attempt: { phase: 'unsent', channelError: true },
+    retryable: true,
+  })

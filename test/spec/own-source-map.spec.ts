@@ -27,9 +27,9 @@ async function bundled(): Promise<{ readonly code: string; readonly map: SourceM
     plugins: [
       {
         name: 'modules',
-        setup: ({ onResolve, onLoad }) => {
-          onResolve({ filter: /.*/ }, ({ path }) => ({ path, namespace: 'here' }))
-          onLoad({ filter: /.*/, namespace: 'here' }, ({ path }) => ({ contents: MODULES[path] ?? '' }))
+        setup: (build) => {
+          build.onResolve({ filter: /.*/ }, ({ path }) => ({ path, namespace: 'here' }))
+          build.onLoad({ filter: /.*/, namespace: 'here' }, ({ path }) => ({ contents: MODULES[path] ?? '' }))
         },
       },
     ],
@@ -48,8 +48,8 @@ describe('A source map of our own modules', () => {
       .split('\n')
       .flatMap((text, line) => Array.from({ length: text.length }, (_, column) => [line, column] as const))
     const entries = places.map(([line, column]) => {
-      const { originalSource, originalLine, originalColumn } = whole?.findEntry(line, column) as Entry
-      const kept = own?.findEntry(line, column) as Entry
+      const { originalSource, originalLine, originalColumn } = (whole as SourceMap).findEntry(line, column) as Entry
+      const kept = (own as SourceMap).findEntry(line, column) as Entry
       const isOwn = originalSource?.includes('src/') === true
       return {
         isOwn,
