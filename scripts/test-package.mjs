@@ -69,8 +69,11 @@ async function main() {
     )
     check('reads documents', parsed.data.markdown === '# Title\n\nText.\n')
   } finally {
-    // npx and the gateway.
+    // Its output ends with the last of npx and the gateway, which writes to its folder until then.
+    const closed = new Promise((resolve) => child.once('close', resolve))
+    child.stdout.resume()
     process.kill(-child.pid, 'SIGTERM')
+    await closed
   }
 }
 

@@ -73,11 +73,11 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     listen: async () => {
       const database = application.get(Database)
       // The sandbox serves chat and audio without one; the store itself says what kept it from opening. A new one is made for
-      // the first task: until then nothing waits in it.
+      // the first task: until then no task waits, and usage does so in its files.
       if (inSandbox) {
         const { dataDirectory } = application.get<Environment>(environmentConfig.KEY)
-        const hasWork = application.get(PendingUsageMarker).isThere || (await exists(filesIn(dataDirectory)))
-        if (config.database.url !== undefined || hasWork) await openStore(database, logger).catch(() => undefined)
+        if (config.database.url !== undefined || (await exists(filesIn(dataDirectory))))
+          await openStore(database, logger).catch(() => undefined)
       } else if (needsStore(config) || application.get(PendingUsageMarker).isThere) await openStore(database, logger)
       if (servesMetrics) await metricsServer.listen()
       return listen(application, config.server, logger)
