@@ -1,3 +1,4 @@
+import { getDefaultHighWaterMark } from 'node:stream'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
@@ -291,16 +292,19 @@ describe('A fetched body', () => {
   })
 
   it('stops where it passes the limit: the rest is neither read nor kept', async () => {
-    const pieces = Array.from({ length: 200 }, () => gzipSync(Buffer.alloc(MEGABYTE)))
+    const plain = Buffer.alloc(MEGABYTE)
+    const packed = gzipSync(plain)
+    // What five streams hold on the way.
+    const heldPieces = (5 * getDefaultHighWaterMark(false)) / packed.length
     for (const [encoding, body] of [
-      ['gzip', new Pieces(pieces)],
-      ['', new Pieces(Array.from({ length: 200 }, () => Buffer.alloc(MEGABYTE)))],
+      ['gzip', new Pieces(Array.from({ length: 2_000 }, () => packed))],
+      ['', new Pieces(Array.from({ length: 2_000 }, () => plain))],
     ] as const) {
       await expect(spoolDecoded(body, contentEncodings(encoding), 5 * MEGABYTE)).rejects.toMatchObject({
         kind: 'payload_too_large',
       })
       expect(body.cancelled).toBe(true)
-      expect(body.taken).toBeLessThan(150)
+      expect(body.taken).toBeLessThan(Math.max(150, heldPieces))
     }
   })
 

@@ -16,15 +16,25 @@ export function loadPdfjs(): Promise<Pdfjs> {
   return loading
 }
 
-/**
- * Where core-js, which the package brings, replaces built-ins of the whole process: `JSON.parse`, `JSON.stringify`,
- * `Array.prototype.push` and `Function.prototype.toString`, by JavaScript that takes a hundred times as long for a string of
- * megabytes. What it adds stays: pdf.js needs it.
- */
-const REPLACED = [JSON, Array.prototype, Function.prototype]
+/** The objects that the language has, and their prototypes. Those that Node adds are getters, which would load what they name. */
+function builtIns(): object[] {
+  const globals = Object.entries(Object.getOwnPropertyDescriptors(globalThis))
+  const values = globals.flatMap(([name, { value }]): unknown[] => (/^[A-Z]/.test(name) ? [value] : []))
+  return values
+    .flatMap((value) => [value, (value as { readonly prototype?: unknown } | undefined)?.prototype])
+    .filter(isObject)
+}
 
+const isObject = (value: unknown): value is object =>
+  typeof value === 'function' || (typeof value === 'object' && value !== null)
+
+/**
+ * core-js, which the package brings, replaces built-ins of the whole process: `JSON.parse`, `JSON.stringify`, `Array.prototype.push`
+ * and `Function.prototype.toString` on Node 20, methods of sets and iterators on 22, by JavaScript that takes a hundred times as
+ * long for a string of megabytes. What it adds stays: pdf.js needs it.
+ */
 async function keepingBuiltIns<Result>(load: () => Promise<Result>): Promise<Result> {
-  const natives = REPLACED.map((object): [object, PropertyDescriptorMap] => [
+  const natives = builtIns().map((object): [object, PropertyDescriptorMap] => [
     object,
     Object.getOwnPropertyDescriptors<object>(object),
   ])
