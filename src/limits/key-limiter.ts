@@ -7,7 +7,15 @@ import {
   MINUTE_LIMITS,
   type MinuteLimitName,
 } from '../core/quota.js'
-import type { Addition, LimitLeases, LimitWindows, MaybePromise, WindowState } from './counters.js'
+import {
+  type Addition,
+  type LimitLeases,
+  type LimitWindows,
+  LocalLeases,
+  type MaybePromise,
+  MemoryWindows,
+  type WindowState,
+} from './counters.js'
 
 /** Cached states of windows; others are read when needed. */
 const MAXIMUM_REMEMBERED = 10_000
@@ -66,6 +74,25 @@ export class LimitCounters {
     return state
   }
 }
+
+/** Where limits are counted: in this process, or in Redis with this process as the fallback. */
+export interface CounterStore {
+  readonly counters: LimitCounters
+  readonly isShared: boolean
+  readonly isUnavailable: () => boolean
+  /** Never rejects; resolves also when Redis cannot be reached. */
+  readonly open: () => Promise<void>
+  readonly close: () => Promise<void>
+}
+
+/** In this process alone. */
+export const localStore = (share: number): CounterStore => ({
+  counters: new LimitCounters(new MemoryWindows(share), new LocalLeases(share)),
+  isShared: false,
+  isUnavailable: () => false,
+  open: () => Promise.resolve(),
+  close: () => Promise.resolve(),
+})
 
 /** Limits whose amounts are reserved before they are used. */
 export type ReservedName = Extract<MinuteLimitName, 'tokensPerMinute' | 'audioSecondsPerMinute'>

@@ -14,9 +14,8 @@ import type { Logger } from '../observability/logger.js'
 import { byLabel, Metrics, registerCounter, registerGauge, single } from '../observability/metrics.js'
 import { LOGGER } from '../observability/observability.module.js'
 import { RequestHooks } from '../observability/request-hooks.js'
-import { type CounterStore, localStore } from './counter-store.js'
 import { WINDOW_SECONDS } from './counters.js'
-import { KeyLimiter } from './key-limiter.js'
+import { type CounterStore, KeyLimiter, localStore } from './key-limiter.js'
 import { type QuotaSettings, RequestQuota } from './request-quota.js'
 
 /**

@@ -1,8 +1,7 @@
 import type { RedisSection } from '../config/settings.js'
 import type { Logger } from '../observability/logger.js'
-import type { CounterStore } from './counter-store.js'
 import { MemoryWindows } from './counters.js'
-import { LimitCounters } from './key-limiter.js'
+import { type CounterStore, LimitCounters } from './key-limiter.js'
 import { LARGEST_GROWTH, RedisConnection } from './redis-connection.js'
 import { RedisLeases, RedisWindows, SharedLeases, SharedWindows } from './redis-counters.js'
 

@@ -1,7 +1,6 @@
 import { buildConnector, errors } from 'undici'
-import { Connection, type ResponseReader } from './connection.js'
+import { Connection, IdleLimit, type ResponseReader } from './connection.js'
 import type { OutgoingRequest } from './http-request.js'
-import { IdleLimit } from './idle-limit.js'
 
 /** So often connections are closed that are idle for too long. */
 const SWEEP_MS = 1_000

@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net'
 import { errors } from 'undici'
 import { codeOf } from '../core/errors.js'
+import { type Clock, processClock } from '../core/time.js'
 import { HttpParser, type ResponseHeaders } from './http-parser.js'
-import { isInPieces, type OutgoingRequest } from './http-request.js'
-import type { IdleLimit } from './idle-limit.js'
+import { isInPieces, type OutgoingRequest, sendStream } from './http-request.js'
 
 /** Idle connections are kept this long where the upstream says nothing else. */
 const DEFAULT_IDLE_MS = 4_000
@@ -11,6 +11,41 @@ const DEFAULT_IDLE_MS = 4_000
 const ANNOUNCED_MARGIN_MS = 1_000
 /** The close of a connection that an upstream gives up meets a request within the way there and back. */
 const LONGEST_RACE_MS = 5_000
+
+/** What is learned is less than what was seen, by a share that covers the way there; what was seen once may change. */
+const LEARNED_SHARE = 0.75
+const LEARNED_FOR_MS = 600_000
+/** Below it, what closes connections is no idle limit: they would hardly be used again at all. */
+const SHORTEST_LEARNED_MS = 50
+/** Idle times that differ by less are taken for the same limit. */
+const SAME_SHARE = 0.2
+
+/** How long connections to one upstream may have been idle to be used again, as far as the upstream has shown it. */
+export class IdleLimit {
+  private learnedMs = Infinity
+  private learnedUntilMs = 0
+  private lastClosedMs = Infinity
+
+  constructor(readonly nowMs: Clock = processClock) {}
+
+  get milliseconds(): number {
+    if (this.learnedMs !== Infinity && this.nowMs() > this.learnedUntilMs) this.learnedMs = Infinity
+    return this.learnedMs
+  }
+
+  /** The upstream has closed a connection in its idle time. One such end may be that of a restart; two alike are a rule. */
+  closed(idleMs: number): void {
+    const isAlike = Math.abs(idleMs - this.lastClosedMs) <= SAME_SHARE * idleMs
+    this.lastClosedMs = idleMs
+    if (isAlike) this.learn(idleMs)
+  }
+
+  /** The upstream did not answer on a connection that had been idle for so long. */
+  learn(idleMs: number): void {
+    this.learnedMs = Math.min(this.milliseconds, Math.max(SHORTEST_LEARNED_MS, idleMs * LEARNED_SHARE))
+    this.learnedUntilMs = this.nowMs() + LEARNED_FOR_MS
+  }
+}
 
 const CLOSED_CODES: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 
@@ -224,41 +259,19 @@ export class Connection {
     if (!isInPieces(body)) void this.writeStream(request, body)
   }
 
-  /** What reads the body is let go when the request ends before it. */
+  /** Until all is sent, the response is not late. */
   private async writeStream(request: OutgoingRequest, body: AsyncIterable<Buffer>): Promise<void> {
-    const { streamBytes } = request
-    let sentBytes = 0
+    const isWanted = (): boolean => {
+      this.waitingSinceMs = performance.now()
+      return this.request === request
+    }
     this.isSending = true
     try {
-      for await (const piece of body) {
-        if (this.request !== request) return
-        sentBytes += piece.length
-        if (streamBytes !== undefined && sentBytes > streamBytes) break
-        if (piece.length > 0) await this.flush(piece, streamBytes === undefined)
-        // Until all is sent, the response is not late.
-        this.waitingSinceMs = performance.now()
-      }
-      if (this.request !== request) return
-      this.isSending = false
-      if (streamBytes === undefined) this.socket.write('0\r\n\r\n')
-      else if (sentBytes !== streamBytes) this.end(new errors.RequestContentLengthMismatchError())
+      await sendStream(this.socket, body, request.streamBytes, isWanted)
+      if (isWanted()) this.isSending = false
     } catch (error) {
-      if (this.request === request) this.end(error as Error)
+      if (isWanted()) this.end(error as Error)
     }
-  }
-
-  /** Resolves when the kernel has the piece, or the connection has ended. */
-  private flush(piece: Buffer, isChunk: boolean): Promise<void> {
-    const { socket } = this
-    return new Promise((resolve) => {
-      socket.cork()
-      if (isChunk) socket.write(`${piece.length.toString(16)}\r\n`)
-      socket.write(piece, () => {
-        resolve()
-      })
-      if (isChunk) socket.write('\r\n')
-      socket.uncork()
-    })
   }
 
   /** The head of a response says how long the upstream keeps the connection. */

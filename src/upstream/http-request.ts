@@ -1,3 +1,5 @@
+import type { Socket } from 'node:net'
+import { errors } from 'undici'
 import { GatewayError } from '../core/errors.js'
 
 /** In pieces, or read while it is sent: then each piece is sent before the next one is asked for. */
@@ -92,6 +94,41 @@ export function outgoingRequest(parts: RequestParts, limits: ResponseLimits): Ou
 const CONTENT_LENGTH = 'content-length'
 
 const lengthOf = (pieces: readonly Buffer[]): number => pieces.reduce((sum, { length }) => sum + length, 0)
+
+/**
+ * Sends a body while it is read, in chunks where its length (`bytes`) is not known, until it is over or not wanted any more: what
+ * reads it is let go then. Rejects when it breaks, or is not as long as it said; more than that is never sent.
+ */
+export async function sendStream(
+  socket: Socket,
+  body: AsyncIterable<Buffer>,
+  bytes: number | undefined,
+  isWanted: () => boolean,
+): Promise<void> {
+  let sentBytes = 0
+  for await (const piece of body) {
+    if (!isWanted()) return
+    sentBytes += piece.length
+    if (bytes !== undefined && sentBytes > bytes) break
+    if (piece.length > 0) await flush(socket, piece, bytes === undefined)
+  }
+  if (!isWanted()) return
+  if (bytes === undefined) socket.write('0\r\n\r\n')
+  else if (sentBytes !== bytes) throw new errors.RequestContentLengthMismatchError()
+}
+
+/** Resolves when the kernel has the piece, or the connection has ended. */
+function flush(socket: Socket, piece: Buffer, isChunk: boolean): Promise<void> {
+  return new Promise((resolve) => {
+    socket.cork()
+    if (isChunk) socket.write(`${piece.length.toString(16)}\r\n`)
+    socket.write(piece, () => {
+      resolve()
+    })
+    if (isChunk) socket.write('\r\n')
+    socket.uncork()
+  })
+}
 
 const unsendable = (reason: string): GatewayError =>
   new GatewayError('upstream_failed', 'The request cannot be sent to the upstream.', {

@@ -5,7 +5,7 @@ import { ConnectionPool } from './connection-pool.js'
 import { withoutEncodings } from './content-encoding.js'
 import { type ExchangeContext, UpstreamExchange, type UpstreamResponse } from './exchange.js'
 import { type OutgoingRequest, outgoingRequest, type RequestBody } from './http-request.js'
-import { IdleLimit } from './idle-limit.js'
+import { IdleLimit } from './connection.js'
 
 /** Where a channel's requests go, and how long they may take. */
 export interface UpstreamTarget {

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { once } from 'node:events'
 import { Redis } from 'ioredis'
-import type { CounterStore } from '../../src/limits/counter-store.js'
+import type { CounterStore } from '../../src/limits/key-limiter.js'
 import { sharedStore } from '../../src/limits/shared-counter-store.js'
 import type { Addition, MaybePromise, WindowState } from '../../src/limits/counters.js'
 import type { LimitCounters } from '../../src/limits/key-limiter.js'

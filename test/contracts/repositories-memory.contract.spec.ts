@@ -1,5 +1,5 @@
 import { beforeEach, describe } from '@jest/globals'
-import { localStore } from '../../src/limits/counter-store.js'
+import { localStore } from '../../src/limits/key-limiter.js'
 import { MemoryBackgroundResponses } from '../support/memory-background-responses.js'
 import { MemoryKeptResponses } from '../support/memory-kept-responses.js'
 import { memoryRepositories } from '../support/memory-tasks.js'
