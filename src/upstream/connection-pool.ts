@@ -1,6 +1,10 @@
+import type { Socket } from 'node:net'
 import { buildConnector, errors } from 'undici'
 import { Connection, IdleLimit, type ResponseReader } from './connection.js'
 import type { OutgoingRequest } from './http-request.js'
+
+/** The socket is there before it is connected, which the types of undici do not say. */
+type Connect = (...parameters: Parameters<buildConnector.connector>) => Socket
 
 /** So often connections are closed that are idle for too long. */
 const SWEEP_MS = 1_000
@@ -19,10 +23,10 @@ export class ConnectionPool {
   readonly host: string
   private readonly idle: Connection[] = []
   private readonly busy = new Set<Connection>()
-  /** Whose connections are being made. */
-  private readonly waiting = new Set<ResponseReader>()
+  /** Whose connections are being made, and these. */
+  private readonly waiting = new Map<ResponseReader, Socket>()
   private readonly target: Pick<buildConnector.Options, 'hostname' | 'host' | 'protocol' | 'port'>
-  private readonly connect: buildConnector.connector
+  private readonly connect: Connect
   private readonly keepsIdle: boolean
   private isClosed = false
   private isDestroyed = false
@@ -35,7 +39,7 @@ export class ConnectionPool {
     this.host = host
     // Node resolves names; an IPv6 address has no brackets for it.
     this.target = { hostname: hostname.replace(/^\[(.*)\]$/, '$1'), host, protocol, port }
-    this.connect = buildConnector(connect)
+    this.connect = buildConnector(connect) as Connect
     this.limit = limit
     this.keepsIdle = keepsIdle
     this.ended = new Promise((resolve) => {
@@ -69,7 +73,10 @@ export class ConnectionPool {
     const error = new errors.ClientDestroyedError()
     const waiting = [...this.waiting]
     this.waiting.clear()
-    for (const reader of waiting) reader.onResponseError(error, false)
+    for (const [reader, socket] of waiting) {
+      socket.destroy(error)
+      reader.onResponseError(error, false)
+    }
     for (const connection of [...this.busy]) connection.end(error)
     return this.close()
   }
@@ -91,12 +98,8 @@ export class ConnectionPool {
   }
 
   private open(request: OutgoingRequest, reader: ResponseReader, beginsAtMs: number): void {
-    this.waiting.add(reader)
-    this.connect(this.target, (...[error, socket]) => {
-      if (!this.waiting.delete(reader)) {
-        socket?.destroy()
-        return
-      }
+    const made = this.connect(this.target, (...[error, socket]) => {
+      if (!this.waiting.delete(reader)) return
       if (error !== null) {
         reader.onResponseError(error, false)
         this.settle()
@@ -105,6 +108,13 @@ export class ConnectionPool {
       const connection = new Connection(socket, this)
       this.busy.add(connection)
       connection.send(request, reader, beginsAtMs)
+    })
+    this.waiting.set(reader, made)
+    reader.onConnecting(() => {
+      if (!this.waiting.delete(reader)) return
+      // With an error: that ends the connector's own timer as well.
+      made.destroy(new errors.RequestAbortedError())
+      this.settle()
     })
   }
 

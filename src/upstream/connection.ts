@@ -56,7 +56,9 @@ const isClosing = (error: Error): boolean => CLOSED_CODES.has(codeOf(error))
 export interface ResponseReader {
   /** When the exchange began, on the clock of the connection's limit. */
   readonly startedAtMs: number
-  /** The request is about to be sent, unless the reader aborts it. */
+  /** A connection is being made for the request. A reader that has no use for it any more calls `abort`, and is told nothing then. */
+  onConnecting(abort: () => void): void
+  /** The request is about to be sent. */
   onRequestStart(connection: Connection): void
   onResponseStart(status: number, headers: ResponseHeaders): void
   onResponseData(piece: Buffer): void
@@ -137,8 +139,6 @@ export class Connection {
     this.request = request
     this.parser.begin()
     reader.onRequestStart(this)
-    // The reader may have aborted it.
-    if (this.reader !== reader) return
     this.wait(request.firstByteMs)
     this.write(request)
   }

@@ -72,6 +72,8 @@ export class UpstreamExchange implements ResponseReader, ByteSource {
   resend: (() => void) | undefined
   /** While the request is on it. */
   private connection: Connection | undefined
+  /** While one is being made for it. */
+  private abortConnecting: (() => void) | undefined
   private wasSent = false
   /** Of a request that was sent before. */
   private firstError: Error | undefined
@@ -109,11 +111,12 @@ export class UpstreamExchange implements ResponseReader, ByteSource {
     })
   }
 
+  onConnecting(abort: () => void): void {
+    this.abortConnecting = abort
+  }
+
   onRequestStart(connection: Connection): void {
-    if (this.outcome !== undefined) {
-      connection.end(this.outcome.error ?? clientDisconnected())
-      return
-    }
+    this.abortConnecting = undefined
     this.connection = connection
     this.wasSent = true
   }
@@ -196,9 +199,10 @@ export class UpstreamExchange implements ResponseReader, ByteSource {
   /** Ends the exchange on the gateway's side, and with it the connection. */
   private abandon(error: GatewayError): void {
     if (this.outcome !== undefined) return
-    const { connection } = this
+    const { connection, abortConnecting } = this
     this.finish({ error })
     connection?.end(error)
+    abortConnecting?.()
   }
 
   private finish(outcome: { readonly error?: GatewayError }): void {
@@ -206,6 +210,7 @@ export class UpstreamExchange implements ResponseReader, ByteSource {
     this.outcome = outcome
     // Another exchange may be the next on it.
     this.connection = undefined
+    this.abortConnecting = undefined
     clearTimeout(this.totalTimer)
     this.removeAbortListener()
     const { record } = this.context

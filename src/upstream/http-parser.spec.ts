@@ -41,8 +41,14 @@ describe('A response', () => {
     ['with a length of zero', `${OK}content-length: 0\r\n\r\n`, ''],
     ['in chunks', `${CHUNKED}3\r\nabc\r\n00A\r\n0123456789\r\n0\r\n\r\n`, 'abc0123456789'],
     ['in chunks, as another spells it', `${OK}Transfer-Encoding: Chunked\r\n\r\n1\r\na\r\n0\r\n\r\n`, 'a'],
+    [
+      'in chunks whose sizes have zeros in front',
+      `${CHUNKED}${'0'.repeat(20)}3\r\nabc\r\n${'0'.repeat(20)}\r\n\r\n`,
+      'abc',
+    ],
     ['with extensions of chunks', `${CHUNKED}3;a=b;c="d e"\r\nabc\r\n0;x\r\n\r\n`, 'abc'],
     ['with trailers', `${CHUNKED}3\r\nabc\r\n0\r\nx-sum: 1\r\nx-end: \r\n\r\n`, 'abc'],
+    ['behind empty lines', `\r\n\r\n${OK}content-length: 2\r\n\r\nok`, 'ok'],
     ['without a reason', 'HTTP/1.1 200\r\ncontent-length: 2\r\n\r\nok', 'ok'],
     ['with a status that has no body', 'HTTP/1.1 204 No Content\r\ncontent-length: 5\r\n\r\n', ''],
     ['that is not modified', 'HTTP/1.1 304 Not Modified\r\ncontent-length: 5\r\n\r\n', ''],
@@ -123,6 +129,7 @@ describe('Refused is', () => {
   it.each([
     ['another protocol', 'SSH-2.0-OpenSSH_9.6\r\n\r\n'],
     ['another protocol, as soon as its first bytes are there', 'SSH'],
+    ['an empty line that ends in CR alone', '\rHTTP/1.1 200 OK\r\n\r\n'],
     ['another version', 'HTTP/2 200\r\n\r\n'],
     ['a version that is none', 'HTTP/1.2 200 OK\r\n\r\n'],
     ['a status of two digits', 'HTTP/1.1 20 OK\r\n\r\n'],
@@ -203,6 +210,7 @@ describe('Wherever a response is cut on its way', () => {
 
   it.each([
     ['in chunks', chunked],
+    ['behind an empty line', Buffer.concat([Buffer.from('\r\n'), chunked])],
     ['with a length', sized],
   ])('its bytes and its end are the same (%s)', (_name, bytes) => {
     fc.assert(

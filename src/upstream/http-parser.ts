@@ -33,7 +33,7 @@ const FORBIDDEN = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)|(?<!\r)\n/
 /** A line that goes on the one before (obs-fold) has no such name: it is refused, as RFC 9112, section 5.2, lets a gateway do. */
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const LENGTH = /^\d{1,15}$/
-const CHUNK_LINE = /^([0-9A-Fa-f]{1,12})(?:;[\t\x20-\x7e\x80-\xff]*)?$/
+const CHUNK_LINE = /^0*([0-9A-Fa-f]{1,12})(?:;[\t\x20-\x7e\x80-\xff]*)?$/
 
 type State = 'head' | 'length' | 'chunkLine' | 'chunk' | 'chunkEnd' | 'trailers' | 'untilClose' | 'complete'
 
@@ -95,6 +95,11 @@ export class HttpParser {
   }
 
   private readHead(bytes: Buffer, offset: number): number {
+    // Some servers send an empty line behind a body. It belongs to no response.
+    if (bytes[offset] === CARRIAGE_RETURN) {
+      if (offset + 1 === bytes.length) return needMore(bytes, offset)
+      if (bytes[offset + 1] === LINE_FEED) return offset + LINE_END.length
+    }
     const end = bytes.indexOf(HEAD_END, offset)
     if (end === -1) {
       const compared = Math.min(bytes.length - offset, HEAD_START.length)

@@ -8,6 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { request } from 'undici'
 import { RecordingSink } from '../../test/support/byte-streams.js'
+import { eventually } from '../../test/support/eventually.js'
 import { listenOnLoopback } from '../../test/support/loopback-server.js'
 import {
   attemptOf,
@@ -191,14 +192,34 @@ describe('upstream client faults', () => {
       await released
     })
 
-    it('while the connection is made is told at once, and the request is never sent', async () => {
-      const target = await upstreamThat(() => undefined)
-      const call = newCall()
-      const sending = failureOf(send({ ...target, origin: target.origin.replace('http:', 'https:') }, call))
-      call.disconnect.abort()
-      const error = await sending
-      expect(error).toMatchObject({ kind: 'caller_left' })
-      expect(error.details.attempt).toBeUndefined()
+    describe('while the connection is made', () => {
+      /** A handshake that the upstream never answers, of a server that has accepted its connection. */
+      async function handshake(
+        call = newCall(),
+      ): Promise<{ sending: Promise<GatewayError>; closed: Promise<unknown> }> {
+        const target = await upstreamThat(() => undefined, { connectMs: 600_000 })
+        const sending = failureOf(send({ ...target, origin: target.origin.replace('http:', 'https:') }, call))
+        await eventually(() => upstream?.accepted === 1)
+        const [socket] = upstream?.sockets ?? []
+        return { sending, closed: once(socket as Socket, 'close') }
+      }
+
+      it('is told at once, the request is never sent, and the upstream sees the connection end', async () => {
+        const call = newCall()
+        const { sending, closed } = await handshake(call)
+        call.disconnect.abort()
+        const error = await sending
+        expect(error).toMatchObject({ kind: 'caller_left' })
+        expect(error.details.attempt).toBeUndefined()
+        await closed
+      })
+
+      it('leaves no connection behind where the gateway ends', async () => {
+        const { sending, closed } = await handshake()
+        await client.onApplicationShutdown()
+        expect(await sending).toMatchObject({ kind: 'upstream_failed', details: { attempt: { phase: 'unsent' } } })
+        await closed
+      })
     })
 
     it('before anything was done costs no request', async () => {
