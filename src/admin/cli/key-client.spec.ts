@@ -84,9 +84,10 @@ describe('The key command at a gateway', () => {
     const mebibyte = Buffer.alloc(1024 * 1024, ' ')
     let sentBytes = 0
     const { url } = await serve((_request, response) => {
-      const more = (): void => {
+      // On newer Nodes a write fails before its response says that it is destroyed.
+      const more = (error?: Error | null): void => {
         sentBytes += mebibyte.length
-        if (!response.destroyed) response.write(mebibyte, more)
+        if (error == null && !response.destroyed) response.write(mebibyte, more)
       }
       more()
     })
