@@ -85,7 +85,7 @@ export class MetricsWatch {
 
 /** What a store holds. */
 export interface StoredUsage {
-  /** Records of calls, and of answers within them. */
+  /** Records of calls, and of answers within them; refusals of a minute are one record with their number. */
   readonly stored: number
   /** Tasks that have ended, and the records of them. */
   readonly endedTasks: number
@@ -100,7 +100,7 @@ export interface UsageCounts extends StoredUsage {
 }
 
 const STORED = `select
-  (select count(*) from usage_record where kind <> 'task')::integer as "stored",
+  (select coalesce(sum(requests), 0) from usage_record where kind <> 'task')::integer as "stored",
   (select count(*) from usage_record where kind = 'task')::integer as "storedTasks",
   (select count(*) from task where state in ('succeed', 'failed'))::integer as "endedTasks"`
 
