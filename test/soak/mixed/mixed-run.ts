@@ -153,8 +153,7 @@ async function atRest({ workers }: MixedOptions, before: Holdings, stage: MixedS
   const { process, traffic, metrics, upstreams, closeUpstreams } = stage
   await pause(SETTLING_MS)
   const inUse = await placesInUse(traffic)
-  await metrics?.scrape()
-  const counted = metrics?.leftAtRest() ?? []
+  const counted = (await metrics?.untilAtRest(PATIENCE_MS)) ?? []
   // The last connections to the gateway.
   await traffic.close()
   await metrics?.close()

@@ -25,6 +25,9 @@ const NOTHING_AT_REST = [
 ]
 const TIMEOUT_MS = 10_000
 
+/** A busy store takes what waits for it within some of these. */
+const AT_REST_INTERVAL_MS = 500
+
 /** Scrapes a gateway as Prometheus does, over a connection that it keeps. */
 export class MetricsWatch {
   scrapes = 0
@@ -68,6 +71,17 @@ export class MetricsWatch {
   valuesOf(name: string, label: string): readonly (readonly [string, number])[] {
     const { samples = [] } = this.families.get(name) ?? {}
     return samples.map(({ labels, value }) => [labels[label] ?? '', value] as const)
+  }
+
+  /** Scrapes until nothing is there that must not be at rest; after `patienceMs` it tells what still is. */
+  async untilAtRest(patienceMs: number): Promise<readonly string[]> {
+    const deadlineAtMs = performance.now() + patienceMs
+    await this.scrape()
+    while (this.leftAtRest().length > 0 && performance.now() < deadlineAtMs) {
+      await pause(AT_REST_INTERVAL_MS)
+      await this.scrape()
+    }
+    return this.leftAtRest()
   }
 
   /** What the last scrape tells of that must not be there while the gateway is at rest. */
