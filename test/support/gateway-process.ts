@@ -69,8 +69,6 @@ export async function startParts<Whole extends object>(
   }
 }
 
-/** No embedded store of a test lives long enough to earn back what the optimizing compiler of WebAssembly takes. */
-const NODE_FLAGS = ['--liftoff-only']
 const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
 
 /** How a process ended, and everything it said until then. */
@@ -107,7 +105,7 @@ export const emptyDirectory = (): Promise<string> => mkdtemp(join(tmpdir(), 'gat
 export function runGateway(directory: string, variables: Readonly<Record<string, string>> = {}): GatewayProcess {
   if (!existsSync(MAIN)) throw new Error(`${MAIN} is missing: run "npm run build" first ("npm test" does).`)
   const { PATH = '' } = process.env
-  const child = spawn(process.execPath, [...NODE_FLAGS, MAIN], {
+  const child = spawn(process.execPath, [MAIN], {
     cwd: directory,
     env: { PATH, HOST: '127.0.0.1', PORT: '0', METRICS_PORT: '0', ...variables },
   })
