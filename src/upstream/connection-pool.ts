@@ -23,8 +23,6 @@ export class ConnectionPool {
   readonly host: string
   private readonly idle: Connection[] = []
   private readonly busy = new Set<Connection>()
-  /** Whose connections are being made, and these. */
-  private readonly waiting = new Map<ResponseReader, Socket>()
   private readonly target: Pick<buildConnector.Options, 'hostname' | 'host' | 'protocol' | 'port'>
   private readonly connect: Connect
   private readonly keepsIdle: boolean
@@ -71,12 +69,6 @@ export class ConnectionPool {
   destroy(): Promise<void> {
     this.isDestroyed = true
     const error = new errors.ClientDestroyedError()
-    const waiting = [...this.waiting]
-    this.waiting.clear()
-    for (const [reader, socket] of waiting) {
-      socket.destroy(error)
-      reader.onResponseError(error, false)
-    }
     for (const connection of [...this.busy]) connection.end(error)
     return this.close()
   }
@@ -98,24 +90,13 @@ export class ConnectionPool {
   }
 
   private open(request: OutgoingRequest, reader: ResponseReader, beginsAtMs: number): void {
-    const made = this.connect(this.target, (...[error, socket]) => {
-      if (!this.waiting.delete(reader)) return
-      if (error !== null) {
-        reader.onResponseError(error, false)
-        this.settle()
-        return
-      }
-      const connection = new Connection(socket, this)
-      this.busy.add(connection)
-      connection.send(request, reader, beginsAtMs)
+    const socket = this.connect(this.target, (...[error]) => {
+      // A failure reaches the connection by its socket.
+      if (error === null) connection.send(request, reader, beginsAtMs)
     })
-    this.waiting.set(reader, made)
-    reader.onConnecting(() => {
-      if (!this.waiting.delete(reader)) return
-      // With an error: that ends the connector's own timer as well.
-      made.destroy(new errors.RequestAbortedError())
-      this.settle()
-    })
+    const connection = new Connection(socket, this)
+    this.busy.add(connection)
+    connection.expect(reader)
   }
 
   private takeIdle(nowMs: number): Connection | undefined {
@@ -138,6 +119,6 @@ export class ConnectionPool {
   }
 
   private settle(): void {
-    if (this.isClosed && this.busy.size === 0 && this.waiting.size === 0) this.resolveEnded()
+    if (this.isClosed && this.busy.size === 0) this.resolveEnded()
   }
 }

@@ -56,8 +56,8 @@ const isClosing = (error: Error): boolean => CLOSED_CODES.has(codeOf(error))
 export interface ResponseReader {
   /** When the exchange began, on the clock of the connection's limit. */
   readonly startedAtMs: number
-  /** A connection is being made for the request. A reader that has no use for it any more calls `abort`, and is told nothing then. */
-  onConnecting(abort: () => void): void
+  /** It is being made for the request. */
+  onConnecting(connection: Connection): void
   /** The request is about to be sent. */
   onRequestStart(connection: Connection): void
   onResponseStart(status: number, headers: ResponseHeaders): void
@@ -127,6 +127,12 @@ export class Connection {
   /** Whether a request that begins now may use it: never one that may be closed already. */
   isUsable(nowMs: number): boolean {
     return nowMs - this.idleSinceMs < Math.min(this.announcedMs, this.owner.limit.milliseconds)
+  }
+
+  /** While it is being made: who gets its failure. */
+  expect(reader: ResponseReader): void {
+    this.reader = reader
+    reader.onConnecting(this)
   }
 
   send(request: OutgoingRequest, reader: ResponseReader, beginsAtMs: number): void {

@@ -70,10 +70,8 @@ const UNREAD_BYTES = 65_536
 export class UpstreamExchange implements ResponseReader, ByteSource {
   /** Sends the request once more, on a new connection; absent where that is not safe, and once it is done. */
   resend: (() => void) | undefined
-  /** While the request is on it. */
+  /** While the request is on it, or it is being made for the request. */
   private connection: Connection | undefined
-  /** While one is being made for it. */
-  private abortConnecting: (() => void) | undefined
   private wasSent = false
   /** Of a request that was sent before. */
   private firstError: Error | undefined
@@ -102,7 +100,7 @@ export class UpstreamExchange implements ResponseReader, ByteSource {
     this.startedAtMs = nowMs()
     const remainingMs = Math.max(1, deadlineAtMs - this.startedAtMs)
     this.totalTimer = setTimeout(() => {
-      this.abandon(tooLong())
+      this.abandon(tooLong(this.wasSent || this.firstError !== undefined))
     }, remainingMs)
     this.removeAbortListener = context.disconnect.onAbort(() => {
       this.release = context.disconnect.hold()
@@ -111,12 +109,11 @@ export class UpstreamExchange implements ResponseReader, ByteSource {
     })
   }
 
-  onConnecting(abort: () => void): void {
-    this.abortConnecting = abort
+  onConnecting(connection: Connection): void {
+    this.connection = connection
   }
 
   onRequestStart(connection: Connection): void {
-    this.abortConnecting = undefined
     this.connection = connection
     this.wasSent = true
   }
@@ -199,10 +196,9 @@ export class UpstreamExchange implements ResponseReader, ByteSource {
   /** Ends the exchange on the gateway's side, and with it the connection. */
   private abandon(error: GatewayError): void {
     if (this.outcome !== undefined) return
-    const { connection, abortConnecting } = this
+    const { connection } = this
     this.finish({ error })
     connection?.end(error)
-    abortConnecting?.()
   }
 
   private finish(outcome: { readonly error?: GatewayError }): void {
@@ -210,7 +206,6 @@ export class UpstreamExchange implements ResponseReader, ByteSource {
     this.outcome = outcome
     // Another exchange may be the next on it.
     this.connection = undefined
-    this.abortConnecting = undefined
     clearTimeout(this.totalTimer)
     this.removeAbortListener()
     const { record } = this.context
@@ -252,9 +247,9 @@ export class UpstreamExchange implements ResponseReader, ByteSource {
   }
 }
 
-const tooLong = (): GatewayError =>
+const tooLong = (wasSent: boolean): GatewayError =>
   new GatewayError('upstream_timeout', 'The upstream did not finish within the total time allowed.', {
-    attempt: { phase: 'sent' },
+    attempt: { phase: wasSent ? 'sent' : 'unsent' },
   })
 
 const noResponse = (): GatewayError =>

@@ -114,8 +114,22 @@ describe('upstream client faults', () => {
         closed = once(socket, 'close')
       })
       const call = newCall()
-      expect(await failureOf(send(target, call, 50))).toMatchObject({ kind: 'upstream_timeout' })
+      expect(await failureOf(send(target, call, 50))).toMatchObject({
+        kind: 'upstream_timeout',
+        details: { attempt: { phase: 'sent' } },
+      })
       expect(call.log.upstreamMs).toBeGreaterThan(40)
+      await closed
+    })
+
+    it('by a handshake that takes longer than the total time was sent nothing, and its connection ends', async () => {
+      const target = await upstreamThat(() => undefined, { connectMs: 600_000 })
+      const tls = { ...target, origin: target.origin.replace('http:', 'https:') }
+      const failing = failureOf(send(tls, newCall(), 1_000))
+      await eventually(() => upstream?.accepted === 1)
+      const [socket] = upstream?.sockets ?? []
+      const closed = once(socket as Socket, 'close')
+      expect(await failing).toMatchObject({ kind: 'upstream_timeout', details: { attempt: { phase: 'unsent' } } })
       await closed
     })
   })
