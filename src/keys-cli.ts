@@ -1,5 +1,4 @@
 import 'reflect-metadata'
-import { setFlagsFromString } from 'node:v8'
 import { KeyAdminFailure, type KeyAdmin, HttpKeyAdmin } from './admin/cli/key-client.js'
 import {
   InvalidCommandError,
@@ -69,9 +68,6 @@ async function storeKeyAdmin(variables: NodeJS.ProcessEnv): Promise<KeyAdmin> {
   if (config.auth.adminKey === undefined && config.database.url === undefined) process.stderr.write(NOT_READ)
   return openStoreKeyAdmin(config, dataDirectory)
 }
-
-// A command opens the embedded store for a moment: what WebAssembly's optimizing compiler takes is never earned back.
-setFlagsFromString('--liftoff-only')
 
 try {
   await main()

@@ -1,5 +1,4 @@
 import 'reflect-metadata'
-import { setFlagsFromString } from 'node:v8'
 import { PROVIDERS } from './app/providers.js'
 import { processEnvironment, readEnvironment } from './config/environment.js'
 import { loadConfigFile, parseConfig } from './config/load-config.js'
@@ -24,9 +23,6 @@ async function main(): Promise<void> {
     await database.onApplicationShutdown()
   }
 }
-
-// A command opens the embedded store for a moment: what WebAssembly's optimizing compiler takes is never earned back.
-setFlagsFromString('--liftoff-only')
 
 try {
   await main()

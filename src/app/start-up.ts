@@ -26,9 +26,6 @@ export function beginStart(): void {
   // V8 makes new objects among the old ones where it has seen most of them survive, as those of the first requests do. What they
   // point to then lives until the whole heap is looked through: garbage of 3 MB stayed at every collection of the young (docs/decisions/0046).
   setFlagsFromString('--no-allocation-site-pretenuring')
-  // The embedded store is WebAssembly. Optimized by V8 it takes 70 to 100 MB more, seconds of a processor until it is, and a fifth less for
-  // each record afterwards; stores with many records are on PostgreSQL (docs/decisions/0043). Nothing else here is WebAssembly.
-  setFlagsFromString('--liftoff-only')
   // Nearly all that is made now stays. Space for new objects would grow to 32 MB, and be kept (docs/decisions/0043).
   setFlagsFromString('--semi-space-growth-factor=1')
   // Without a folder to write to it does nothing, and says so to nobody.

@@ -1,6 +1,7 @@
 import { Duplex } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { isNativeError } from 'node:util/types'
+import { setFlagsFromString } from 'node:v8'
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
 
 /** No statement of the gateway takes a fraction of it: a worker that is silent for so long will stay so. */
@@ -120,6 +121,9 @@ export class PostgresWorker {
 
   /** Starts PostgreSQL on the files in a directory, which it makes when there is none. Rejects with what went wrong. */
   static async start(directory: string): Promise<PostgresWorker> {
+    // Nothing but the store is WebAssembly. Optimized by V8 it takes 70 MB more, seconds of a processor until it is, and a fifth less for each
+    // record afterwards; stores with many records are on PostgreSQL (docs/decisions/0043).
+    setFlagsFromString('--liftoff-only')
     const thread = new Worker(FILE, { name: 'store', workerData: { directory }, env: {}, execArgv: [] })
     const worker = new PostgresWorker(thread)
     const ready = new Promise((resolve) => {

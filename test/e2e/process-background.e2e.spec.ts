@@ -100,7 +100,7 @@ describe('a store that `npm run store` has made in a folder', () => {
   const runCommand = async (...words: readonly string[]): Promise<string> => {
     const { PATH = '' } = process.env
     const options = { cwd: directory, env: { PATH } }
-    return (await promisify(execFile)(process.execPath, ['--liftoff-only', COMMAND, ...words], options)).stdout
+    return (await promisify(execFile)(process.execPath, [COMMAND, ...words], options)).stdout
   }
   const copy = (): Promise<string> => runCommand('copy', '--from', 'data', '--to', 'new')
   const restore = async (): Promise<string> => {

@@ -120,14 +120,9 @@ describe('npm run store', () => {
   const command = (words: readonly string[], variables: Readonly<Record<string, string>> = {}): Promise<KeysRun> =>
     new Promise((resolve) => {
       const env = { PATH: process.env['PATH'] ?? '', ...variables }
-      const child = execFile(
-        process.execPath,
-        ['--liftoff-only', COMMAND, ...words],
-        { cwd: work, env },
-        (error, output, errors) => {
-          resolve({ code: error === null ? 0 : (error.code ?? error.signal), output, errors })
-        },
-      )
+      const child = execFile(process.execPath, [COMMAND, ...words], { cwd: work, env }, (error, output, errors) => {
+        resolve({ code: error === null ? 0 : (error.code ?? error.signal), output, errors })
+      })
       running.push(child)
     })
 

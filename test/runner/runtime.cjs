@@ -1,12 +1,9 @@
 const asyncHooks = require('node:async_hooks')
 const { register } = require('node:module')
 const { pathToFileURL } = require('node:url')
-const { setFlagsFromString } = require('node:v8')
 const { default: JestRuntime } = require('jest-runtime')
 
 process.setSourceMapsEnabled(true)
-// No embedded store of a test lives long enough to earn back what the optimizing compiler of WebAssembly takes: half its time.
-setFlagsFromString('--liftoff-only')
 register('./typescript.mjs', pathToFileURL(__filename))
 
 /** By description: circus makes a symbol of its own for its state each time it is loaded. */
