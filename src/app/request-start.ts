@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { keyFault } from '../auth/key.guard.js'
-import type { KeyTable } from '../auth/key-table.js'
+import { digestOfKey, type KeyTable } from '../auth/key-table.js'
 import type { GatewayConfig } from '../config/settings.js'
 import { type Dialect, dialectFor, DIALECT_HEADERS } from '../core/endpoint.js'
 import { hasKey, maskedName, maskedPath } from '../core/key-mask.js'
@@ -46,9 +46,8 @@ interface RequestStartParts {
 /** What decides of a request before it has a context of its own. */
 function gateOf({ sandbox, readiness, hooks, admission, settings, lastResponse }: RequestStartParts) {
   const callers = new CallerResolver(
-    (token) => settings.keys?.idOf(token),
+    { digestOf: digestOfKey, idOf: (digest) => settings.keys?.idOf(digest) },
     () => settings.current.server.trustedProxies,
-    processClock,
   )
   const known = new KnownRefusals({
     keyFault: (headers, endpoint) => settings.keys && keyFault(settings.keys, headers, endpoint),

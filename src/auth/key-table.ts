@@ -22,6 +22,9 @@ export function newKey(prefix = ISSUED_PREFIX): string {
 /** How a key that was issued begins. */
 export const hintOf = (key: string): string => key.slice(0, ISSUED_PREFIX.length + HINT_CHARACTERS)
 
+/** SHA-256 of a key, in hex. */
+export const digestOfKey = (key: string): string => hash('sha256', key, 'hex')
+
 /** More keys than are removed while a process runs. */
 const MAXIMUM_REMEMBERED = 10_000
 
@@ -174,7 +177,7 @@ export class KeyTable {
 
   /** Who calls with a token. Throws `unauthorized` for an unknown token, `overloaded` while that is not known yet. */
   identify(token: string): Caller {
-    const digest = hash('sha256', token, 'hex')
+    const digest = digestOfKey(token)
     const configured = this.configured.callers.get(digest)
     if (configured !== undefined) return configured
     const found = this.lookUpStored(digest)
@@ -189,13 +192,12 @@ export class KeyTable {
 
   /** Whether a text is a key of the gateway's own, past ones included: it belongs into no log. */
   knows(text: string): boolean {
-    const digest = hash('sha256', text, 'hex')
+    const digest = digestOfKey(text)
     return this.configured.callers.has(digest) || this.stored.lookUp(digest).status !== 'unknown' || this.isOurs(digest)
   }
 
-  /** The id of a key that is valid now. Never throws. */
-  idOf(token: string): string | undefined {
-    const digest = hash('sha256', token, 'hex')
+  /** The id of a key that is valid now, by its digest. Never throws. */
+  idOf(digest: string): string | undefined {
     const configured = this.configured.callers.get(digest)
     if (configured !== undefined) return configured.keyId
     const found = this.lookUpStored(digest)

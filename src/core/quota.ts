@@ -83,6 +83,8 @@ export interface Quota {
   exhaustedLimit(): ExhaustedLimit | undefined
   /** Counts a refusal within a session by that limit; called when the client gets the refusal. */
   countRefusal(limit: LimitName): void
+  /** Adds what is left of the limits now to the headers of a response that is about to be written. */
+  addHeaders(headers: Record<string, unknown>): void
 }
 
 /** Reservation for one response of a session. */

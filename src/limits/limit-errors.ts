@@ -68,7 +68,7 @@ export const LIMIT_HEADERS: readonly { readonly name: string; readonly schema: S
 
 /** Adds the rate limit headers of a dialect to the response headers. */
 export function writeLimitHeaders(
-  headers: Record<string, string>,
+  headers: Record<string, unknown>,
   dialect: Dialect,
   limits: KeyLimits,
   windows: WindowLookup,

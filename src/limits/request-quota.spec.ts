@@ -105,7 +105,7 @@ describe('A call of a key with limits', () => {
     const error = await failureOf(second.enter({ countsAsRequest: true, isSession: false }))
     expect(error.message).toContain('The limit of 1 requests at once of this API key (key:team-a) is reached.')
     expect(error.details).toMatchObject({ code: 'concurrency_limit_exceeded', retryAfterSeconds: 1 })
-    expect(second.call.responseHeaders).toMatchObject({
+    expect(second.headers()).toMatchObject({
       'x-gateway-limit': 'concurrency; scope=key:team-a; reset=1',
       'x-ratelimit-limit-requests': '9',
     })
@@ -123,7 +123,7 @@ describe('A call of a key with limits', () => {
       await (await calls.enter()).expect({ audioSeconds: 8 })
       const two = await calls.enter()
       await failureOf(two.expect({ tokens: 70, audioSeconds: 3 }))
-      expect(two.call.responseHeaders).toMatchObject({
+      expect(two.headers()).toMatchObject({
         'x-ratelimit-remaining-requests': '7',
         'x-ratelimit-remaining-tokens': '100',
         'x-ratelimit-remaining-audio-seconds': '2',
@@ -132,12 +132,12 @@ describe('A call of a key with limits', () => {
       await full.enter()
       const refused = full.make()
       await failureOf(refused.enter(WORK))
-      expect(refused.call.responseHeaders['x-ratelimit-remaining-requests']).toBe('8')
+      expect(refused.headers()['x-ratelimit-remaining-requests']).toBe('8')
       const seats = new LimitedCalls({ requestsPerMinute: 9, realtimeSessions: 1 }, kind)
       await seats.enter(SESSION)
       const noSeat = seats.make()
       await failureOf(noSeat.enter(SESSION))
-      expect(noSeat.call.responseHeaders['x-ratelimit-remaining-requests']).toBe('8')
+      expect(noSeat.headers()['x-ratelimit-remaining-requests']).toBe('8')
     },
   )
 
@@ -173,7 +173,7 @@ describe('A call of a key with limits', () => {
     const one = await calls.enter()
     await one.expect({ tokens: 800, audioSeconds: 1.5 })
     expect(await calls.used()).toMatchObject({ tokens: 800, audioSeconds: 1.5 })
-    expect(one.call.responseHeaders).toMatchObject({
+    expect(one.headers()).toMatchObject({
       'x-ratelimit-limit-tokens': '1000',
       'x-ratelimit-remaining-tokens': '200',
       'x-ratelimit-reset-tokens': '1m0s',
@@ -204,7 +204,7 @@ describe('A call of a key with limits', () => {
       'The limit of 10 seconds of audio per minute of this API key (key:team-a) has 2 left, and this request expects ' +
         'to use 3. It is reset in 60 s.',
     )
-    expect(two.call.responseHeaders['x-gateway-limit']).toBe('audioSecondsPerMinute; scope=key:team-a; reset=60')
+    expect(two.headers()['x-gateway-limit']).toBe('audioSecondsPerMinute; scope=key:team-a; reset=60')
     await two.end({ status: 429 })
     expect(await calls.used()).toMatchObject({ tokens: 0, audioSeconds: 8, underWay: 1 })
   })
@@ -218,7 +218,7 @@ describe('A call of a key with limits', () => {
         'to use: it can never be served. Ask for less at once.',
     )
     expect(error.details).toEqual({ code: 'request_exceeds_limit', retryable: false })
-    expect(one.call.responseHeaders['x-gateway-limit']).toBe('tokensPerMinute; scope=key:team-a')
+    expect(one.headers()['x-gateway-limit']).toBe('tokensPerMinute; scope=key:team-a')
     expect((await calls.used()).tokens).toBe(0)
   })
 
@@ -252,8 +252,8 @@ describe('A call of a key with limits', () => {
 
   it('is answered in the names of the messages family on its paths', async () => {
     const calls = new LimitedCalls({ requestsPerMinute: 5, tokensPerMinute: 100, audioSecondsPerMinute: 9 })
-    const { call } = await calls.enter(undefined, '/v1/messages')
-    expect(Object.keys(call.responseHeaders).filter((name) => name.includes('ratelimit'))).toEqual([
+    const headers = (await calls.enter(undefined, '/v1/messages')).headers()
+    expect(Object.keys(headers).filter((name) => name.includes('ratelimit'))).toEqual([
       'anthropic-ratelimit-requests-limit',
       'anthropic-ratelimit-requests-remaining',
       'anthropic-ratelimit-requests-reset',
@@ -261,11 +261,11 @@ describe('A call of a key with limits', () => {
       'anthropic-ratelimit-tokens-remaining',
       'anthropic-ratelimit-tokens-reset',
     ])
-    const reset = call.responseHeaders['anthropic-ratelimit-requests-reset'] ?? ''
+    const reset = headers['anthropic-ratelimit-requests-reset'] ?? ''
     expect(reset).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/)
     expect(Date.parse(reset) - Date.now()).toBeGreaterThan(58_000)
     expect(Date.parse(reset) - Date.now()).toBeLessThanOrEqual(61_000)
-    expect(call.responseHeaders['anthropic-ratelimit-requests-remaining']).toBe('4')
+    expect(headers['anthropic-ratelimit-requests-remaining']).toBe('4')
   })
 })
 

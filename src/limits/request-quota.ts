@@ -109,6 +109,10 @@ export class RequestQuota implements Quota {
     this.settings.countRefusal(limit)
   }
 
+  addHeaders(headers: Record<string, unknown>): void {
+    writeLimitHeaders(headers, this.call.dialect, this.keyLimiter.limits, this.keyLimiter)
+  }
+
   /** Releases the leases and settles the reservation of a request that is over. */
   end(outcome: RequestOutcome): void {
     this.isOver = true
@@ -139,7 +143,6 @@ export class RequestQuota implements Quota {
     if (request?.fits === false) throw this.refuseWindow('requestsPerMinute', 1)
     const exhausted = isSession ? this.keyLimiter.exhaustedName() : undefined
     if (exhausted !== undefined) throw this.refuseWindow(exhausted, 1)
-    this.writeHeaders()
     return true
   }
 
@@ -150,10 +153,7 @@ export class RequestQuota implements Quota {
 
   private reserved(): void {
     const { refused } = this.reservation
-    if (refused === undefined && !this.isOver) {
-      this.writeHeaders()
-      return
-    }
+    if (refused === undefined && !this.isOver) return
     const requested = refused === undefined ? 0 : this.reservation.requested(refused)
     this.reservation.settle({ tokens: 0, audioSeconds: 0 })
     if (refused === undefined) throw clientDisconnected()
@@ -183,12 +183,6 @@ export class RequestQuota implements Quota {
     this.isUsedUp = name === 'requestsPerMinute' && !this.settings.isRedisAway()
     this.settings.countRefusal(name)
     this.call.responseHeaders['x-gateway-limit'] = shownRefusal(name, this.keyLimiter.scope, error)
-    this.writeHeaders()
     return error
-  }
-
-  private writeHeaders(): void {
-    const { responseHeaders, dialect } = this.call
-    writeLimitHeaders(responseHeaders, dialect, this.keyLimiter.limits, this.keyLimiter)
   }
 }

@@ -26,51 +26,53 @@ export function callerHeadersOf({ headers, socket }: IncomingMessage): CallerHea
   }
 }
 
-/** Texts that are keys, as they were sent. */
-const MAXIMUM_KNOWN = 4_096
-/** How long a key is known after it was found: it may have been revoked, or its id have another key, since. */
-const KNOWN_MS = 1_000
+/** Texts whose digests are kept, some four megabytes. */
+const MAXIMUM_DIGESTS = 16_384
 /** No key is as long (`auth/key.guard.ts`). */
 const LONGEST_TEXT = 520
 const SCHEME = /^bearer;? */i
 
+/** Where keys are found. */
+interface Keys {
+  /** SHA-256 in hex. */
+  readonly digestOf: (token: string) => string
+  /** The id of a key that is valid now, by its digest. */
+  readonly idOf: (digest: string) => string | undefined
+}
+
 /**
- * Tells callers apart before their requests are judged, for fairness only: nothing is allowed by it. A key is found by its digest,
- * which takes three microseconds, at most once a second; callers without one are told apart by their address, as all else can be invented.
+ * Tells callers apart before their requests are judged, for fairness only: nothing is allowed by it. A digest takes three microseconds,
+ * so those of keys are kept by the text they came in; callers without a key are told apart by their address, as all else can be invented.
  */
 export class CallerResolver {
-  private readonly known = new Map<string, Sharer>()
-  private knownSinceMs = Number.NEGATIVE_INFINITY
+  private readonly digests = new Map<string, string>()
 
   constructor(
-    private readonly keyIdOf: (token: string) => string | undefined,
+    private readonly keys: Keys,
     private readonly trustedProxies: () => readonly string[],
-    private readonly nowMs: () => number,
   ) {}
 
   of({ authorization, apiKey, forwardedFor, peer }: CallerHeaders): Sharer {
     // An empty header is none, as for the guard.
     const key = authorization || apiKey
-    const byKey = key === undefined || key.length > LONGEST_TEXT ? undefined : this.byKey(key)
-    if (byKey !== undefined) return byKey
+    const keyId = key === undefined || key.length > LONGEST_TEXT ? undefined : this.keyIdOf(key)
+    if (keyId !== undefined) return { keyId }
     const proxies = this.trustedProxies()
     const address = proxies.length === 0 ? peer : addressBehind(peer, forwardedFor, proxies)
     return { keyId: UNKNOWN_KEY_ID, member: networkOf(address ?? '') }
   }
 
-  private byKey(text: string): Sharer | undefined {
-    const nowMs = this.nowMs()
-    if (nowMs - this.knownSinceMs >= KNOWN_MS || this.known.size >= MAXIMUM_KNOWN) {
-      this.known.clear()
-      this.knownSinceMs = nowMs
-    }
-    const known = this.known.get(text)
-    if (known !== undefined) return known
-    const keyId = this.keyIdOf(text.replace(SCHEME, '').trimEnd())
-    if (keyId === undefined) return undefined
-    const found = { keyId }
-    this.known.set(text, found)
-    return found
+  private keyIdOf(text: string): string | undefined {
+    const known = this.digests.get(text)
+    const digest = known ?? this.keys.digestOf(text.replace(SCHEME, '').trimEnd())
+    const keyId = this.keys.idOf(digest)
+    if (known === undefined && keyId !== undefined) this.keep(text, digest)
+    return keyId
+  }
+
+  private keep(text: string, digest: string): void {
+    if (this.digests.size >= MAXIMUM_DIGESTS) this.digests.clear()
+    this.digests.set(text, digest)
   }
 }
 

@@ -20,7 +20,7 @@ const LEAST_PER_TICK = 5
 export function fairPart(used: readonly number[], total: number): number {
   let rest = total
   let left = used.length
-  for (const amount of [...used].sort((one, other) => one - other)) {
+  for (const amount of Float64Array.from(used).sort()) {
     const part = rest / left
     if (amount > part) return part
     rest -= amount

@@ -136,8 +136,10 @@ function usedUpMs({ quota }: RequestContext, { details: { retryAfterSeconds = 0 
 /** What belongs to a single response, or to the page that reads it. */
 const OF_ONE_RESPONSE = /^(?:connection|vary|access-control-.*)$/
 
-function limitHeadersOf({ responseHeaders, requestId }: RequestContext): Record<string, string> {
+function limitHeadersOf({ responseHeaders, quota, requestId }: RequestContext): Record<string, string> {
+  const headers = { ...responseHeaders }
+  quota?.addHeaders(headers)
   return Object.fromEntries(
-    Object.entries(responseHeaders).filter(([name, value]) => !OF_ONE_RESPONSE.test(name) && value !== requestId),
+    Object.entries(headers).filter(([name, value]) => !OF_ONE_RESPONSE.test(name) && value !== requestId),
   )
 }

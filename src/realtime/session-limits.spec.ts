@@ -133,6 +133,10 @@ describe('The limits of a realtime session', () => {
       return undefined
     }
 
+    addHeaders(): undefined {
+      return undefined
+    }
+
     countRefusal(): never {
       throw new Error('the guard that refuses counts refusals')
     }
@@ -448,6 +452,10 @@ class RecordingQuota implements Quota {
 
   countRefusal(limit: string): void {
     this.refusals.push(limit)
+  }
+
+  addHeaders(): void {
+    return undefined
   }
 }
 

@@ -46,6 +46,7 @@ export function stampResponses(prototype: object): void {
       const vary = this.getHeader('vary')
       if (vary !== undefined) stamped.vary ??= String(vary)
       addHeaders(stamped, call.responseHeaders)
+      call.quota?.addHeaders(stamped)
       if (call.isExplained) writeExplainHeaders(call, stamped)
       const { translation } = call.log
       if (translation !== undefined) writeTranslationHeaders(translation, stamped)

@@ -75,6 +75,8 @@ export interface LimitedCall {
   /** Rejects where the call is refused. */
   enter(kind: CallKind): Promise<void>
   expect(use: EstimatedUse): Promise<void>
+  /** Of a response that is written now. */
+  headers(): Readonly<Record<string, string>>
   /** Over with an answer of this status; with `usage` where the upstream has reported any. */
   end(outcome?: {
     readonly status?: number
@@ -121,6 +123,11 @@ export class LimitedCalls {
       },
       expect: async (use) => {
         await quota.reserveEstimate(use)
+      },
+      headers: () => {
+        const headers = { ...call.responseHeaders }
+        quota.addHeaders(headers)
+        return headers
       },
       end: async ({ status = 200, usage, left = false } = {}) => {
         call.log.usage = usage

@@ -260,6 +260,10 @@ class SlowQuota implements Quota {
   countRefusal(): void {
     return undefined
   }
+
+  addHeaders(): void {
+    return undefined
+  }
 }
 
 class SilentRecorder extends UsageRecorder {
