@@ -126,16 +126,6 @@ export interface FastRejectGate {
   lastResponse(socket: Socket): ServerResponse | undefined
 }
 
-/**
- * Connections whose refusals wait for the end of the turn. libuv takes sockets that become ready while it takes others in the same
- * turn: clients that are answered at once and ask again at once would make a turn last for a second.
- */
-const answering: FastReject[] = []
-
-function answerAll(): void {
-  for (const reject of answering.splice(0)) reject.answer()
-}
-
 const FAST_REJECTED = Symbol('fast rejected')
 
 type FastRejectSocket = Socket & { [FAST_REJECTED]?: boolean }
@@ -153,8 +143,6 @@ export class FastReject {
   private idleTimeoutMs = 0
   private idleTimer: NodeJS.Timeout | undefined
   private wasUsed = false
-  /** Is written at the end of the turn; '' where none is due. */
-  private refusal = ''
 
   private constructor(
     private readonly socket: FastRejectSocket,
@@ -184,7 +172,6 @@ export class FastReject {
 
   private readonly read = (bytes: Buffer): void => {
     const { gate, socket } = this
-    this.answer()
     const isBetween = socket.writableLength === 0 && gate.lastResponse(socket) === undefined
     const request = isBetween && gate.isRefusing ? readSimpleRequest(bytes, socket.remoteAddress) : undefined
     if (request === undefined) {
@@ -195,21 +182,15 @@ export class FastReject {
     const refusal = gate.refusalText(request)
     if (refusal !== undefined) {
       this.#suspendIdleTimeout()
-      this.refusal = refusal
-      if (answering.push(this) === 1) setImmediate(answerAll)
+      // At the end of the turn (`deferWrites`): clients that are answered at once and ask again at once would make a turn last for a
+      // second, as libuv takes sockets that become ready while it takes others.
+      socket.write(refusal, 'latin1')
       return
     }
     this.resumeIdleTimeout()
     gate.letIn(() => {
       this.parse(Buffer.from(bytes))
     })
-  }
-
-  /** Writes the refusal that is due. */
-  answer(): void {
-    const { refusal } = this
-    this.refusal = ''
-    if (refusal !== '' && !this.socket.destroyed) this.socket.write(refusal, 'latin1')
   }
 
   #lower(): void {

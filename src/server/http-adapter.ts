@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream'
 import { ExpressAdapter } from '@nestjs/platform-express'
 import express, { type Express } from 'express'
 import { ProviderResponse } from '../core/byte-stream.js'
+import { deferWrites } from '../core/deferred-writes.js'
 import { type Dialect, UNKNOWN_PATH } from '../core/endpoint.js'
 import { contextOf, findContext } from '../core/request-context.js'
 import { internalFault, sendClientError, sendError } from './error-filter.js'
@@ -130,6 +131,7 @@ export class GatewayHttpAdapter extends ExpressAdapter {
       serve,
     )
     stampResponses(app.response)
+    server.on('connection', deferWrites)
     server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
       const response = new messages.ServerResponse(request)
       server.adopt(socket)

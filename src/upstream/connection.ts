@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import { errors } from 'undici'
+import { deferWrites } from '../core/deferred-writes.js'
 import { codeOf } from '../core/errors.js'
 import { type Clock, processClock } from '../core/time.js'
 import { HttpParser, type ResponseHeaders } from './http-parser.js'
@@ -108,6 +109,7 @@ export class Connection {
     private readonly socket: Socket,
     private readonly owner: ConnectionOwner,
   ) {
+    deferWrites(socket)
     socket.on('data', (chunk: Buffer) => {
       this.receive(chunk)
     })

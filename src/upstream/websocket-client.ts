@@ -5,6 +5,7 @@ import { errors } from 'undici'
 import { type ClientOptions, WebSocket } from 'ws'
 import type { UpstreamTimeouts } from '../config/channel-schema.js'
 import type { ByteSink, ByteSource } from '../core/byte-stream.js'
+import { deferWrites } from '../core/deferred-writes.js'
 import { type FailedAttempt, GatewayError } from '../core/errors.js'
 import { type ClientDisconnect, clientDisconnected, type ExchangeRecord } from '../core/request-context.js'
 import { withoutEncodings } from './content-encoding.js'
@@ -198,6 +199,7 @@ export class UpstreamSockets implements OnApplicationShutdown {
     return new Promise((resolve, reject) => {
       const finishRequest = (upgrade: ClientRequest): void => {
         upgrade.once('socket', (connection) => {
+          deferWrites(connection)
           handshake.awaitConnection(connection)
         })
         upgrade.end()
