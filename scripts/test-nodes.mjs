@@ -1,5 +1,5 @@
 /**
- * `npm run test:nodes [-- <paths and options of jest>]`: the suites, the unit suites without arguments, on the newer Nodes that npm has for
+ * `npm run test:nodes [-- <paths and options of jest>]`: the suites, the unit and e2e suites without arguments, on the newer Nodes that npm has for
  * this machine. One that cannot be installed is NOT RUN. Exit code 1 when a suite fails.
  */
 import { spawnSync } from 'node:child_process'
@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 
 const VERSIONS = ['22', '24']
-const UNIT = ['src', 'packages', '--testPathIgnorePatterns', 'integration.spec']
+const SUITES = ['src', 'packages', 'test/e2e', 'test/contracts', '--testPathIgnorePatterns', 'integration.spec']
 const JEST = ['--max-semi-space-size=64', 'node_modules/jest/bin/jest.js']
 
 const wanted = process.argv.slice(2)
@@ -26,7 +26,7 @@ function install(version) {
 function run(node) {
   // What a test starts by its name is this Node, too.
   const PATH = `${dirname(node)}${delimiter}${process.env.PATH}`
-  const parameters = [...JEST, ...(wanted.length > 0 ? wanted : UNIT)]
+  const parameters = [...JEST, ...(wanted.length > 0 ? wanted : SUITES)]
   return spawnSync(node, parameters, { stdio: 'inherit', env: { ...process.env, PATH } }).status === 0
 }
 
