@@ -58,7 +58,9 @@ describe('A socket whose writes are deferred', () => {
   it('waits for no turn when it writes nothing', async () => {
     const done: string[] = []
     socket.write('', () => done.push('nothing'))
-    await new Promise(process.nextTick)
+    await new Promise<void>((resolve) => {
+      process.nextTick(resolve)
+    })
     expect(done).toEqual(['nothing'])
   })
 

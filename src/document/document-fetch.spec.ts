@@ -11,7 +11,7 @@ import {
   startDocumentTarget,
 } from '../../test/support/document-stand-ins.js'
 import { FORBIDDEN_URLS, newCall, startUntouchedServer, type UntouchedServer } from '../../test/support/raw-upstream.js'
-import { spoolsLeft } from '../../test/support/upload-server.js'
+import { spoolsLeft, useOwnSpoolFolder } from '../../test/support/upload-server.js'
 import { ConfigStore } from '../config/config-store.js'
 import type { ByteSink, ByteSource } from '../core/byte-stream.js'
 import { GatewayError } from '../core/errors.js'
@@ -19,6 +19,8 @@ import { contentEncodings } from '../upstream/content-encoding.js'
 import { SafeFetchClient } from '../upstream/safe-fetch.js'
 import { AddressRefused, type ResolveHost } from '../upstream/ssrf-guard.js'
 import { DocumentClient, type FetchedDocument, FetchesInFlight, spoolDecoded } from './document-fetch.js'
+
+useOwnSpoolFolder()
 
 describe('document client', () => {
   let target: DocumentTarget

@@ -8,6 +8,9 @@ import { type Channel, classOn } from './channel.js'
 import type { BreakerState, ChannelAttempt, ChannelFailure, ChannelHealth } from './circuit-breaker.js'
 import type { AttemptPolicy, PinnedRoute, Route } from './router.js'
 
+/** What is left of a deadline whose timer was early, as timers are by some milliseconds, serves for no attempt: it would only be billed. */
+const SHORTEST_ATTEMPT_MS = 10
+
 /** A refused key or an empty account does not mend itself in seconds; other faults may. */
 const REFUSED_OPEN_MS = 60_000
 
@@ -111,7 +114,7 @@ export class RoutedRequest<Provider> implements Route<Provider> {
     } catch (error) {
       const second = call.disconnect.aborted ? undefined : this.secondAfter(error, first, policy)
       const nowMs = performance.now()
-      if (second === undefined || nowMs >= deadlineAtMs || !this.budget.beginRetry()) throw error
+      if (second === undefined || deadlineAtMs - nowMs < SHORTEST_ATTEMPT_MS || !this.budget.beginRetry()) throw error
       return await this.tryAgain({ error, second }, call.log, () =>
         this.tryOn(second, call, { startedAtMs: nowMs, deadlineAtMs, canRetryAfterSend }, run),
       )

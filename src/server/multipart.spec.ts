@@ -15,6 +15,7 @@ import {
   type RawPart,
   requestBytes,
   spoolsLeft,
+  useOwnSpoolFolder,
   startUploadServer,
   type UploadOutcome,
   type UploadServer,
@@ -24,6 +25,8 @@ import { faultOfFieldName, type MultipartLimits, safeFileName } from './multipar
 import { spoolBody } from './spool-body.js'
 
 const MEBIBYTE = 1_048_576
+
+useOwnSpoolFolder()
 
 describe('A multipart upload', () => {
   const CHUNKED_HEAD = Buffer.from(

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { afterAll, beforeAll } from '@jest/globals'
 import { GatewayError } from '../../src/core/errors.js'
 import { type MultipartLimits, type MultipartUpload, receiveMultipart } from '../../src/server/multipart.js'
 import type { RawRequest } from './gateway.js'
@@ -186,6 +187,19 @@ export const form = (fields: FormFields, file = wavOfSeconds(1)): RawPart[] => [
   filePart(file),
   ...Object.entries(fields).flatMap(([name, values]) => [values].flat().map((value) => fieldPart(name, value))),
 ]
+
+/** Gives a spec file a folder for its spooled files: those of other files, which run beside it, come and go in the usual one. */
+export function useOwnSpoolFolder(): void {
+  const { TMPDIR: before } = process.env
+  beforeAll(() => {
+    process.env['TMPDIR'] = mkdtempSync(join(tmpdir(), 'gateway-spools-'))
+  })
+  afterAll(() => {
+    rmSync(tmpdir(), { recursive: true })
+    if (before === undefined) delete process.env['TMPDIR']
+    else process.env['TMPDIR'] = before
+  })
+}
 
 /** What uploads have left behind: files by name and, where the system tells, open files that lost theirs. */
 export function spoolsLeft(): string[] {
