@@ -9,7 +9,11 @@ import { delimiter, dirname, join } from 'node:path'
 
 const VERSIONS = ['22', '24']
 const SUITES = ['src', 'packages', 'test/e2e', 'test/contracts', '--testPathIgnorePatterns', 'integration.spec']
-const JEST = ['--max-semi-space-size=64', 'node_modules/jest/bin/jest.js']
+/**
+ * Suites open and close many embedded stores in one process. V8 keeps account of pages with code by memory protection keys, and ends a process of
+ * newer Nodes now and then where WebAssembly comes and goes in several threads (`Check failed: jit_page.has_value()`).
+ */
+const JEST = ['--max-semi-space-size=64', '--no-memory-protection-keys', 'node_modules/jest/bin/jest.js']
 
 const wanted = process.argv.slice(2)
 const folder = mkdtempSync(join(tmpdir(), 'gateway-nodes-'))
