@@ -48,6 +48,7 @@ function gateOf({ sandbox, readiness, hooks, admission, settings, lastResponse }
   const callers = new CallerResolver(
     { digestOf: digestOfKey, idOf: (digest) => settings.keys?.idOf(digest) },
     () => settings.current.server.trustedProxies,
+    processClock,
   )
   const known = new KnownRefusals({
     keyFault: (headers, endpoint) => settings.keys && keyFault(settings.keys, headers, endpoint),

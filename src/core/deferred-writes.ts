@@ -2,20 +2,22 @@ import { Socket } from 'node:net'
 
 type Write = Socket['_write']
 type WriteAll = NonNullable<Socket['_writev']>
-type Destroy = Socket['_destroy']
+type Destroy = Socket['destroy']
 
-const methodOf = (name: '_write' | '_writev' | '_destroy'): unknown =>
-  Object.getOwnPropertyDescriptor(Socket.prototype, name)?.value
-const writeNow = methodOf('_write') as Write
-const writeAllNow = methodOf('_writev') as WriteAll
-const destroyNow = methodOf('_destroy') as Destroy
+const methodOf = (prototype: object, name: string): unknown => Object.getOwnPropertyDescriptor(prototype, name)?.value
+const writeNow = methodOf(Socket.prototype, '_write') as Write
+const writeAllNow = methodOf(Socket.prototype, '_writev') as WriteAll
+const destroyNow = Socket.prototype.destroy as Destroy
 
 const DUE = Symbol('due write')
 
 /** A stream makes one write at a time; what comes meanwhile joins its next. */
 type DeferredSocket = Socket & { [DUE]?: (() => void) | undefined }
 
-/** In this turn of the event loop. */
+/** A stream makes one write, and then one of all that was written meanwhile. */
+const WRITES_OF_A_TURN = 2
+
+/** Sockets that have a write due at the end of this turn of the event loop. */
 let writers: DeferredSocket[] = []
 
 function writeDue(socket: DeferredSocket): void {
@@ -24,10 +26,13 @@ function writeDue(socket: DeferredSocket): void {
   write?.()
 }
 
+/** No more often: what a socket writes whenever it can would never end. */
 function endTurn(): void {
-  const due = writers
-  writers = []
-  for (const socket of due) writeDue(socket)
+  for (let count = 0; count < WRITES_OF_A_TURN; count++) {
+    const due = writers
+    writers = []
+    for (const socket of due) writeDue(socket)
+  }
 }
 
 function defer(socket: DeferredSocket, write: () => void): void {
@@ -36,7 +41,7 @@ function defer(socket: DeferredSocket, write: () => void): void {
 }
 
 const deferWrite: Write = function (this: Socket, chunk: Buffer | string, encoding, callback) {
-  // By such a write a response of Node learns that it has been sent.
+  // A response of Node ends with an empty write, to learn that all before it has been sent: a stream makes it only then.
   if (chunk.length === 0) {
     callback()
     return
@@ -53,18 +58,22 @@ const deferWriteAll: WriteAll = function (this: Socket, chunks, callback) {
 }
 
 /** What was written before is with the kernel, as it is without deferral. */
-const destroyWritten: Destroy = function (this: Socket, error, callback) {
-  writeDue(this)
-  destroyNow.call(this, error, callback)
+const destroyWritten: Destroy = function (this: DeferredSocket, error) {
+  try {
+    for (let count = 0; count < WRITES_OF_A_TURN && !this.destroyed; count++) writeDue(this)
+  } finally {
+    destroyNow.call(this, error)
+  }
+  return this
 }
 
 /**
  * Has what a socket writes wait until the event loop has served all that had arrived, so that the writes of all sockets follow each
- * other. A write runs through the kernel to the other end and wakes it; amid the work on requests, each takes that work out of the
- * processor's caches, and a relayed chat half as much time again (docs/decisions/0047). Can be called again.
+ * other. A write runs through the kernel to the other end and wakes it; amid the work on requests it takes that work out of the
+ * processor's caches, and a relayed chat takes half as much time again (docs/decisions/0047). Can be called again.
  */
 export function deferWrites(socket: Socket): void {
   socket._write = deferWrite
   socket._writev = deferWriteAll
-  socket._destroy = destroyWritten
+  socket.destroy = destroyWritten
 }

@@ -5,6 +5,7 @@ describe('CallerResolver', () => {
   const keys = new Map([['first-key', 'first']])
   let proxies: readonly string[] = []
   let digests = 0
+  let nowMs = 0
   const resolver = new CallerResolver(
     {
       digestOf: (token) => {
@@ -14,6 +15,7 @@ describe('CallerResolver', () => {
       idOf: (digest) => keys.get(digest.slice('digest of '.length)),
     },
     () => proxies,
+    () => nowMs,
   )
   const headers = (sent: Partial<CallerHeaders>): CallerHeaders => ({
     ...{ authorization: undefined, apiKey: undefined, isOfMessages: false, forwardedFor: undefined, peer: '192.0.2.1' },
@@ -46,21 +48,50 @@ describe('CallerResolver', () => {
     expect(resolver.of(headers({ authorization: 'Bearer second-key' })).keyId).toBe('first')
   })
 
-  it('makes the digest of a key once while there are fewer than 16,384 of them, and of an invented one each time', () => {
-    const digestsOf = (token: string, times: number): number => {
+  describe('the digest of a key', () => {
+    const digestsOf = (authorization: string, times = 1): number => {
       const before = digests
-      for (let count = 0; count < times; count++) resolver.of(headers({ authorization: `Bearer ${token}` }))
+      for (let count = 0; count < times; count++) resolver.of(headers({ authorization }))
       return digests - before
     }
-    keys.set('seldom', 'seldom')
-    expect(digestsOf('seldom', 3)).toBe(1)
-    expect(digestsOf('invented', 3)).toBe(3)
-    for (let index = 0; index < 16_384; index++) {
-      keys.set(`key-${index}`, `id-${index}`)
-      resolver.of(headers({ apiKey: `key-${index}` }))
+    const useKeys = (count: number): void => {
+      for (let index = 0; index < count; index++) {
+        keys.set(`key-${index}`, `id-${index}`)
+        resolver.of(headers({ apiKey: `key-${index}` }))
+      }
     }
-    expect(digestsOf('seldom', 1)).toBe(1)
-    expect(resolver.of(headers({ apiKey: 'key-7' }))).toEqual({ keyId: 'id-7' })
+
+    it('is made once while it is used', () => {
+      keys.set('steady', 'steady')
+      expect(digestsOf('Bearer steady', 3)).toBe(1)
+      for (let minute = 0; minute < 5; minute++) {
+        nowMs += 60_000
+        useKeys(1)
+        expect(digestsOf('Bearer steady')).toBe(0)
+      }
+    })
+
+    it('is made anew after two minutes without use, or 16,384 further keys', () => {
+      keys.set('seldom', 'seldom')
+      expect(digestsOf('Bearer seldom', 2)).toBe(1)
+      for (let minute = 0; minute < 2; minute++) {
+        nowMs += 60_000
+        keys.set(`other-${minute}`, 'other')
+        digestsOf(`Bearer other-${minute}`)
+      }
+      expect(digestsOf('Bearer seldom')).toBe(1)
+      useKeys(16_385)
+      expect(digestsOf('Bearer seldom')).toBe(1)
+      expect(resolver.of(headers({ apiKey: 'key-7' }))).toEqual({ keyId: 'id-7' })
+    })
+
+    it.each(['Bearer invented', 'bearer;first-key', 'Bearer  first-key', 'Bearer first-key '])(
+      'is made each time for an invented key and an odd header: %j',
+      (authorization) => {
+        keys.set('first-key', 'first')
+        expect(digestsOf(authorization, 3)).toBe(3)
+      },
+    )
   })
 })
 

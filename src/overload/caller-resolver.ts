@@ -26,11 +26,14 @@ export function callerHeadersOf({ headers, socket }: IncomingMessage): CallerHea
   }
 }
 
-/** Texts whose digests are kept, some four megabytes. */
-const MAXIMUM_DIGESTS = 16_384
+/** Of each of two generations: some four megabytes. */
+const MAXIMUM_DIGESTS = 8_192
+/** A key that is not used is forgotten after twice the time. */
+const GENERATION_MS = 60_000
 /** No key is as long (`auth/key.guard.ts`). */
 const LONGEST_TEXT = 520
 const SCHEME = /^bearer;? */i
+const USUAL_SCHEME = 'Bearer '
 
 /** Where keys are found. */
 interface Keys {
@@ -40,17 +43,53 @@ interface Keys {
   readonly idOf: (digest: string) => string | undefined
 }
 
+/** Digests of keys by the header they came in. A digest takes three microseconds. */
+class KeyDigests {
+  #recent = new Map<string, string>()
+  #older = new Map<string, string>()
+  #begunAtMs = Number.NEGATIVE_INFINITY
+
+  constructor(private readonly nowMs: () => number) {}
+
+  find(text: string): string | undefined {
+    const recent = this.#recent.get(text)
+    if (recent !== undefined) return recent
+    const older = this.#older.get(text)
+    if (older !== undefined) this.keep(text, older)
+    return older
+  }
+
+  keep(text: string, digest: string): void {
+    const nowMs = this.nowMs()
+    if (this.#recent.size >= MAXIMUM_DIGESTS || nowMs - this.#begunAtMs >= GENERATION_MS) {
+      this.#older = this.#recent
+      this.#recent = new Map()
+      this.#begunAtMs = nowMs
+    }
+    // A copy: a part of a text keeps all of it, such as the head of a request.
+    this.#recent.set(Buffer.from(text, 'latin1').toString('latin1'), digest)
+  }
+
+  forget(text: string): void {
+    this.#recent.delete(text)
+    this.#older.delete(text)
+  }
+}
+
 /**
- * Tells callers apart before their requests are judged, for fairness only: nothing is allowed by it. A digest takes three microseconds,
- * so those of keys are kept by the text they came in; callers without a key are told apart by their address, as all else can be invented.
+ * Tells callers apart before their requests are judged, for fairness only: nothing is allowed by it. Digests of keys in use are kept;
+ * callers without a key are told apart by their address, as all else can be invented.
  */
 export class CallerResolver {
-  private readonly digests = new Map<string, string>()
+  private readonly digests: KeyDigests
 
   constructor(
     private readonly keys: Keys,
     private readonly trustedProxies: () => readonly string[],
-  ) {}
+    nowMs: () => number,
+  ) {
+    this.digests = new KeyDigests(nowMs)
+  }
 
   of({ authorization, apiKey, forwardedFor, peer }: CallerHeaders): Sharer {
     // An empty header is none, as for the guard.
@@ -63,16 +102,14 @@ export class CallerResolver {
   }
 
   private keyIdOf(text: string): string | undefined {
-    const known = this.digests.get(text)
-    const digest = known ?? this.keys.digestOf(text.replace(SCHEME, '').trimEnd())
+    const known = this.digests.find(text)
+    const token = known === undefined ? text.replace(SCHEME, '').trimEnd() : ''
+    const digest = known ?? this.keys.digestOf(token)
     const keyId = this.keys.idOf(digest)
-    if (known === undefined && keyId !== undefined) this.keep(text, digest)
+    if (keyId === undefined) this.digests.forget(text)
+    // Of the many ways to spell a header only the usual ones are kept.
+    else if (known === undefined && (text === token || text === USUAL_SCHEME + token)) this.digests.keep(text, digest)
     return keyId
-  }
-
-  private keep(text: string, digest: string): void {
-    if (this.digests.size >= MAXIMUM_DIGESTS) this.digests.clear()
-    this.digests.set(text, digest)
   }
 }
 

@@ -8,7 +8,7 @@ import { type Channel, classOn } from './channel.js'
 import type { BreakerState, ChannelAttempt, ChannelFailure, ChannelHealth } from './circuit-breaker.js'
 import type { AttemptPolicy, PinnedRoute, Route } from './router.js'
 
-/** What is left of a deadline whose timer was early, as timers are by some milliseconds, serves for no attempt: it would only be billed. */
+/** Timers may fire some milliseconds early. What is left of the deadline then is too short for an attempt: it would only be billed. */
 const SHORTEST_ATTEMPT_MS = 10
 
 /** A refused key or an empty account does not mend itself in seconds; other faults may. */

@@ -152,6 +152,6 @@ function failedPath(error: NodeJS.ErrnoException, current: ServerResponse | unde
   return /^[A-Z]+ ([^ ?]+)[ ?]/.exec(packet.toString('latin1', 0, REQUEST_LINE_BYTES))?.[1] ?? ''
 }
 
-/** A finished response has begun as well while its request still arrives: the failure is that request's. */
+/** An ended response has begun as well while its request still arrives: the failure is that request's. */
 const hasBegun = (response: ServerResponse): boolean =>
-  response.headersSent && !(response.writableFinished && response.req.complete)
+  response.headersSent && !(response.writableEnded && response.req.complete)

@@ -4,7 +4,7 @@ import type { GatewayError } from '../core/errors.js'
 import type { RequestContext } from '../core/request-context.js'
 import { ERROR_FORMATS } from '../dialects/error-format.js'
 
-/** A shorter response is handed to the operating system at once. */
+/** A shorter response is with the operating system by the end of the turn. */
 const COUNTED_BYTES = 65_536
 
 /** Writes an answer to the caller. What fails later is shown the way the answer says; the call's log learns of it. */
