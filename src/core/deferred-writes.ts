@@ -4,10 +4,10 @@ type Write = Socket['_write']
 type WriteAll = NonNullable<Socket['_writev']>
 type Destroy = Socket['destroy']
 
-const methodOf = (prototype: object, name: string): unknown => Object.getOwnPropertyDescriptor(prototype, name)?.value
-const writeNow = methodOf(Socket.prototype, '_write') as Write
-const writeAllNow = methodOf(Socket.prototype, '_writev') as WriteAll
-const destroyNow = Socket.prototype.destroy as Destroy
+const methodOf = (name: '_write' | '_writev' | 'destroy'): unknown => Reflect.get(Socket.prototype, name)
+const writeNow = methodOf('_write') as Write
+const writeAllNow = methodOf('_writev') as WriteAll
+const destroyNow = methodOf('destroy') as Destroy
 
 const DUE = Symbol('due write')
 
