@@ -1,5 +1,5 @@
 /**
- * `npm run test:nodes [-- <paths and options of jest>]`: the suites, the unit and e2e suites without arguments, on the newer Nodes that npm has for
+ * `npm run test:nodes [-- <paths and options of jest>]`: the suites, unit, e2e and contracts without arguments, on the newer Nodes that npm has for
  * this machine. One that cannot be installed is NOT RUN. Exit code 1 when a suite fails.
  */
 import { spawnSync } from 'node:child_process'

@@ -1,4 +1,4 @@
-import { hash, timingSafeEqual } from 'node:crypto'
+import { timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import {
   type BeforeApplicationShutdown,
@@ -10,6 +10,7 @@ import {
 import { readKey } from '../auth/key.guard.js'
 import { adminFingerprint } from '../config/auth-schema.js'
 import { ConfigStore } from '../config/config-store.js'
+import { digestOfKey } from '../core/caller.js'
 import { GatewayError, UnknownPath } from '../core/errors.js'
 import { contextOf, type RequestContext } from '../core/request-context.js'
 import { callerAddress } from '../server/client-address.js'
@@ -67,7 +68,7 @@ export class AdminAccess {
   }
 }
 
-const digestOf = (token: string): Buffer => Buffer.from(hash('sha256', token, 'hex'), 'latin1')
+const digestOf = (token: string): Buffer => Buffer.from(digestOfKey(token), 'latin1')
 
 const UNKNOWN_ACTOR = '-'
 const TRAIL_WINDOW_MS = 60_000

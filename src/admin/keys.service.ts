@@ -1,7 +1,8 @@
-import { hash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { Injectable } from '@nestjs/common'
 import { hintOf, KeyTable, newKey, StoredKeys } from '../auth/key-table.js'
 import { type IssuedKey, type KeyChange, KeyRepository, type KeyFields, storedKeyOf } from '../auth/key.repository.js'
+import { digestOfKey } from '../core/caller.js'
 import { GatewayError, quoted } from '../core/errors.js'
 import { hasKey } from '../core/key-mask.js'
 import { type Admin, AuditLog } from './audit-log.js'
@@ -62,7 +63,7 @@ export class KeysService {
       const key = await this.repository.create({
         id,
         ...fields,
-        sha256: hash('sha256', secret, 'hex'),
+        sha256: digestOfKey(secret),
         hint: hintOf(secret),
       })
       if (key === undefined) throw taken(id, 'the store, if only of one that is revoked')

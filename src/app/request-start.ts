@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { keyFault } from '../auth/key.guard.js'
-import { digestOfKey, type KeyTable } from '../auth/key-table.js'
+import type { KeyTable } from '../auth/key-table.js'
 import type { GatewayConfig } from '../config/settings.js'
 import { type Dialect, dialectFor, DIALECT_HEADERS } from '../core/endpoint.js'
 import { hasKey, maskedName, maskedPath } from '../core/key-mask.js'
@@ -14,7 +14,7 @@ import type { Logging } from '../observability/logger.js'
 import type { Readiness } from '../observability/readiness.js'
 import { outcomeOf, type RequestHooks } from '../observability/request-hooks.js'
 import type { Admission } from '../overload/admission.js'
-import { type CallerHeaders, callerHeadersOf, CallerResolver } from '../overload/caller-resolver.js'
+import { type CallerHeaders, callerHeadersOf, CallerResolver, sentKeyOf } from '../overload/caller-resolver.js'
 import { KnownRefusals } from '../overload/known-refusals.js'
 import { BudgetLease } from '../overload/memory-budget.js'
 import { RequestGate } from '../overload/request-gate.js'
@@ -46,9 +46,8 @@ interface RequestStartParts {
 /** What decides of a request before it has a context of its own. */
 function gateOf({ sandbox, readiness, hooks, admission, settings, lastResponse }: RequestStartParts) {
   const callers = new CallerResolver(
-    { digestOf: digestOfKey, idOf: (digest) => settings.keys?.idOf(digest) },
+    (sha256) => settings.keys?.idOf(sha256),
     () => settings.current.server.trustedProxies,
-    processClock,
   )
   const known = new KnownRefusals({
     keyFault: (headers, endpoint) => settings.keys && keyFault(settings.keys, headers, endpoint),
@@ -63,7 +62,7 @@ function gateOf({ sandbox, readiness, hooks, admission, settings, lastResponse }
     nowMs: processClock,
     mayBeBare: () => !sandbox && !readiness.isLeaving,
     matchOf: (path) => ENDPOINTS.find(path),
-    sharerOf: (headers) => callers.of(headers),
+    sharerOf: (headers) => callers.of(headers, sentKeyOf(headers)),
     corsHeadersOf: (origin) => corsHeaders(settings.current.server.cors, origin),
   })
   return { callers, known, gate }
@@ -103,11 +102,13 @@ export function requestStart(parts: RequestStartParts): RequestStart {
     request.url = originForm(request.url ?? '')
     const path = pathOf(request.url)
     const headers = callerHeadersOf(request)
-    const sharer = callers.of(headers)
+    const key = sentKeyOf(headers)
+    const sharer = callers.of(headers, key)
     if (known.isBusy && gate.refuseLikeOthers(path, sharer, headers, request, response)) return false
     const decision = gate.check(path, sharer)
     if (decision !== 'let_in' && gate.refuseBarely(decision, path, headers, request, response)) return false
     const call = beginCall(parts, requestIdOf(request, isSecret), request, path, headers)
+    call.sentKey = key
     const { cors, host } = settings.current.server
     addHeaders(call.responseHeaders, corsHeaders(cors, request.headers.origin))
     const memory = new BudgetLease(admission.memory, call)

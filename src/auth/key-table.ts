@@ -1,9 +1,16 @@
-import { hash, randomInt } from 'node:crypto'
+import { randomInt } from 'node:crypto'
 import { Injectable } from '@nestjs/common'
 import { ISSUED_PREFIX } from '../config/auth-schema.js'
 import { ConfigStore } from '../config/config-store.js'
 import type { AccessKey, GatewayConfig } from '../config/settings.js'
-import { type Caller, callerOfKey, callerWithOwnBearer, KeyRevocation } from '../core/caller.js'
+import {
+  type Caller,
+  callerOfKey,
+  callerWithOwnBearer,
+  digestOfKey,
+  KeyRevocation,
+  type SentKey,
+} from '../core/caller.js'
 import { GatewayError } from '../core/errors.js'
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
@@ -21,9 +28,6 @@ export function newKey(prefix = ISSUED_PREFIX): string {
 
 /** How a key that was issued begins. */
 export const hintOf = (key: string): string => key.slice(0, ISSUED_PREFIX.length + HINT_CHARACTERS)
-
-/** SHA-256 of a key, in hex. */
-export const digestOfKey = (key: string): string => hash('sha256', key, 'hex')
 
 /** More keys than are removed while a process runs. */
 const MAXIMUM_REMEMBERED = 10_000
@@ -175,9 +179,12 @@ export class KeyTable {
     })
   }
 
-  /** Who calls with a token. Throws `unauthorized` for an unknown token, `overloaded` while that is not known yet. */
-  identify(token: string): Caller {
-    const digest = digestOfKey(token)
+  /**
+   * Who calls with a token, whose digest may have been made already (`sent`). Throws `unauthorized` for an unknown token, `overloaded`
+   * while that is not known yet.
+   */
+  identify(token: string, sent?: SentKey): Caller {
+    const digest = sent?.token === token ? sent.sha256 : digestOfKey(token)
     const configured = this.configured.callers.get(digest)
     if (configured !== undefined) return configured
     const found = this.lookUpStored(digest)

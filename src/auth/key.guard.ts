@@ -68,7 +68,8 @@ export class KeyGuard implements CanActivate {
     const request = context.switchToHttp().getRequest<Request>()
     const call = contextOf(request)
     const acceptsApiKeyHeader = call.endpoint?.keyHeaders.includes('x-api-key') === true
-    call.caller = this.keys.identify(readKey(request.headers, acceptsApiKeyHeader))
+    call.caller = this.keys.identify(readKey(request.headers, acceptsApiKeyHeader), call.sentKey)
+    call.sentKey = undefined
     call.isStrict = readStrictness(request.headers, call.endpoint)
     return this.limits.begin(call)
   }

@@ -114,9 +114,7 @@ const accessKey = settings({
   ),
   key: textAs(KEY_RULE, keyHash)
     .meta({ type: '1–512 printable ASCII, or a hash', secret: true })
-    .describe(
-      'The key, or `sha256:` and 64 hex digits. Only the hash is kept; a key in use is in memory for two minutes',
-    ),
+    .describe('The key, or `sha256:` and 64 hex digits. Only the hash is kept in memory'),
   models: globs.exactOptional().describe('Models the key may use; absent = every model'),
   limits: keyLimits
     .exactOptional()

@@ -3,6 +3,15 @@ import type { AccessKey, KeyLimits } from '../config/settings.js'
 import { GatewayError } from './errors.js'
 import type { Sharer } from './fair-share.js'
 
+/** SHA-256 of a key, in hex. */
+export const digestOfKey = (key: string): string => hash('sha256', key, 'hex')
+
+/** What a request sent as its key, valid or not. */
+export interface SentKey {
+  readonly token: string
+  readonly sha256: string
+}
+
 /** Signal for long work that its caller's key was revoked or has expired. */
 export class KeyRevocation {
   private readonly listeners = new Set<() => void>()
@@ -102,7 +111,7 @@ export const BEARER_PREFIX = 'bearer:'
  * the caller's own, from which nothing of it can be read. Rows in the store carry it: it must stay as it is.
  */
 export const ownerOf = ({ keyId, bearer }: Caller): string =>
-  bearer === undefined ? keyId : `${BEARER_PREFIX}${hash('sha256', bearer, 'hex').slice(0, BEARER_DIGITS)}`
+  bearer === undefined ? keyId : `${BEARER_PREFIX}${digestOfKey(bearer).slice(0, BEARER_DIGITS)}`
 
 /** Whether an owner is a caller with a bearer of its own, of which any number can be invented. */
 export const isOwnBearer = (ownerId: string): boolean => ownerId.startsWith(BEARER_PREFIX)

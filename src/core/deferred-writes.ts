@@ -11,7 +11,7 @@ const destroyNow = methodOf('destroy') as Destroy
 
 const DUE = Symbol('due write')
 
-/** A stream makes one write at a time; what comes meanwhile joins its next. */
+/** With the write that it makes at the end of the turn. */
 type DeferredSocket = Socket & { [DUE]?: (() => void) | undefined }
 
 /** A stream makes one write, and then one of all that was written meanwhile. */
@@ -26,7 +26,7 @@ function writeDue(socket: DeferredSocket): void {
   write?.()
 }
 
-/** No more often: what a socket writes whenever it can would never end. */
+/** Makes the writes of a turn. What a socket writes after its second waits for the next turn: one that writes whenever it can would never end this one. */
 function endTurn(): void {
   for (let count = 0; count < WRITES_OF_A_TURN; count++) {
     const due = writers

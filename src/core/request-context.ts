@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { ModelClass } from '../config/model-classes.js'
-import type { Caller } from './caller.js'
+import type { Caller, SentKey } from './caller.js'
 import { type Dialect, type EndpointSpec, endpointFor, type PathMatch, UNKNOWN_PATH } from './endpoint.js'
 import { type ErrorKind, GatewayError } from './errors.js'
 import type { MemoryLease, Quota } from './quota.js'
@@ -244,6 +244,8 @@ export const NO_KEY = '-'
 export class RequestContext {
   /** `NO_KEY` until the key guard has admitted the request; routes without a guard keep that. */
   caller: Caller = { keyId: NO_KEY }
+  /** Until the key guard has looked at it. */
+  sentKey: SentKey | undefined = undefined
   readonly disconnect = new ClientDisconnect()
   /** undefined for unknown paths and methods, and for what is no request of a caller. */
   readonly endpoint: EndpointSpec | undefined
@@ -287,6 +289,13 @@ export class RequestContext {
     this.loggedPath = match.loggedPath ?? path
     this.isPlainPath = match.loggedPath !== undefined || match.endpoints[0]?.path === path
     this.responseHeaders = { 'x-request-id': requestId }
+  }
+
+  /** The headers of its own that a response has which is written now, what is left of limits included. */
+  ownHeaders(): Record<string, string> {
+    const headers = { ...this.responseHeaders }
+    this.quota?.addHeaders(headers)
+    return headers
   }
 
   /** Throws when the caller has left; called before work without a reader. */

@@ -57,8 +57,10 @@ describe('Refusals that are known', () => {
     for (let index = 0; index < times; index++) {
       const call = new RequestContext(`req-${index}`, method, path, nowMs, ENDPOINTS.find(path), dialect)
       call.caller = { keyId }
-      call.quota = { addHeaders: () => undefined, ...quota } as unknown as Quota
-      call.responseHeaders['x-ratelimit-remaining-requests'] = '0'
+      const addHeaders = (headers: Record<string, unknown>): void => {
+        headers['x-ratelimit-remaining-requests'] = '0'
+      }
+      call.quota = { addHeaders, ...quota } as unknown as Quota
       call.log.failure = failure
       for (let attempt = 0; attempt < attempts; attempt++) call.log.attempts.push({} as never)
       known.learn(call, OUTCOME)

@@ -136,10 +136,9 @@ function usedUpMs({ quota }: RequestContext, { details: { retryAfterSeconds = 0 
 /** What belongs to a single response, or to the page that reads it. */
 const OF_ONE_RESPONSE = /^(?:connection|vary|access-control-.*)$/
 
-function limitHeadersOf({ responseHeaders, quota, requestId }: RequestContext): Record<string, string> {
-  const headers = { ...responseHeaders }
-  quota?.addHeaders(headers)
-  return Object.fromEntries(
-    Object.entries(headers).filter(([name, value]) => !OF_ONE_RESPONSE.test(name) && value !== requestId),
+const limitHeadersOf = (call: RequestContext): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(call.ownHeaders()).filter(
+      ([name, value]) => !OF_ONE_RESPONSE.test(name) && value !== call.requestId,
+    ),
   )
-}

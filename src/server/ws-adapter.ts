@@ -183,8 +183,7 @@ export class GatewayWsAdapter extends WsAdapter implements UpgradeHandler {
 function addCallHeaders(lines: string[], request: IncomingMessage): void {
   const call = findContext(request)
   if (call === undefined) return
-  const headers = { ...call.responseHeaders }
-  call.quota?.addHeaders(headers)
+  const headers = call.ownHeaders()
   if (call.isExplained) writeExplainHeaders(call, headers)
   for (const [name, value] of Object.entries(headers)) {
     if (name !== 'connection') lines.push(`${name}: ${value}`)

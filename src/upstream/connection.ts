@@ -57,7 +57,7 @@ const isClosing = (error: Error): boolean => CLOSED_CODES.has(codeOf(error))
 export interface ResponseReader {
   /** When the exchange began, on the clock of the connection's limit. */
   readonly startedAtMs: number
-  /** It is being made for the request. */
+  /** A new connection is being made for the request; its failure comes as `onResponseError`. */
   onConnecting(connection: Connection): void
   /** The request is about to be sent. */
   onRequestStart(connection: Connection): void
@@ -131,7 +131,7 @@ export class Connection {
     return nowMs - this.idleSinceMs < Math.min(this.announcedMs, this.owner.limit.milliseconds)
   }
 
-  /** While it is being made: who gets its failure. */
+  /** Whose request the connection is being made for: the reader gets its failure. */
   expect(reader: ResponseReader): void {
     this.reader = reader
     reader.onConnecting(this)
@@ -168,7 +168,8 @@ export class Connection {
     if (this.isOver) return
     this.isOver = true
     clearTimeout(this.timer)
-    this.socket.destroy()
+    // With an error: that ends the connector's own timer as well.
+    this.socket.destroy(error)
     try {
       this.fail(error)
     } finally {

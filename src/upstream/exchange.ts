@@ -1,5 +1,5 @@
 import { type ByteSink, type ByteSource, joinedPieces } from '../core/byte-stream.js'
-import { codeOf, GatewayError } from '../core/errors.js'
+import { codeOf, type FailedAttempt, GatewayError } from '../core/errors.js'
 import { type ClientDisconnect, clientDisconnected, type ExchangeRecord } from '../core/request-context.js'
 import { type Clock, processClock } from '../core/time.js'
 import type { Connection, ResponseReader } from './connection.js'
@@ -100,7 +100,7 @@ export class UpstreamExchange implements ResponseReader, ByteSource {
     this.startedAtMs = nowMs()
     const remainingMs = Math.max(1, deadlineAtMs - this.startedAtMs)
     this.totalTimer = setTimeout(() => {
-      this.abandon(tooLong(this.wasSent || this.firstError !== undefined))
+      this.abandon(timedOut(this.wasSent || this.firstError !== undefined ? 'sent' : 'unsent'))
     }, remainingMs)
     this.removeAbortListener = context.disconnect.onAbort(() => {
       this.release = context.disconnect.hold()
@@ -247,9 +247,10 @@ export class UpstreamExchange implements ResponseReader, ByteSource {
   }
 }
 
-const tooLong = (wasSent: boolean): GatewayError =>
+/** The total time of a call has passed. */
+export const timedOut = (phase: FailedAttempt['phase']): GatewayError =>
   new GatewayError('upstream_timeout', 'The upstream did not finish within the total time allowed.', {
-    attempt: { phase: wasSent ? 'sent' : 'unsent' },
+    attempt: { phase },
   })
 
 const noResponse = (): GatewayError =>

@@ -6,10 +6,10 @@ import { type ClientOptions, WebSocket } from 'ws'
 import type { UpstreamTimeouts } from '../config/channel-schema.js'
 import type { ByteSink, ByteSource } from '../core/byte-stream.js'
 import { deferWrites } from '../core/deferred-writes.js'
-import { type FailedAttempt, GatewayError } from '../core/errors.js'
+import { GatewayError } from '../core/errors.js'
 import { type ClientDisconnect, clientDisconnected, type ExchangeRecord } from '../core/request-context.js'
 import { withoutEncodings } from './content-encoding.js'
-import { classifyFailure, type ExchangeContext, type UpstreamResponse } from './exchange.js'
+import { classifyFailure, type ExchangeContext, timedOut, type UpstreamResponse } from './exchange.js'
 import type { UpstreamTarget } from './upstream-client.js'
 
 /** A body that is at hand already, for those who read bodies as they come. */
@@ -151,12 +151,6 @@ class SocketHandshake {
     this.record.upstreamMs += performance.now() - this.startedAtMs
   }
 }
-
-/** The total time of a call over a socket has passed. */
-export const timedOut = (phase: FailedAttempt['phase']): GatewayError =>
-  new GatewayError('upstream_timeout', 'The upstream did not finish within the total time allowed.', {
-    attempt: { phase },
-  })
 
 export interface SocketRequest {
   /** Begins with a slash and may carry a query; the target's prefix comes before it. */

@@ -124,11 +124,7 @@ export class LimitedCalls {
       expect: async (use) => {
         await quota.reserveEstimate(use)
       },
-      headers: () => {
-        const headers = { ...call.responseHeaders }
-        quota.addHeaders(headers)
-        return headers
-      },
+      headers: () => call.ownHeaders(),
       end: async ({ status = 200, usage, left = false } = {}) => {
         call.log.usage = usage
         if (left) call.disconnect.abort()

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
@@ -190,14 +190,14 @@ export const form = (fields: FormFields, file = wavOfSeconds(1)): RawPart[] => [
 
 /** Gives a spec file a folder for its spooled files: those of other files, which run beside it, come and go in the usual one. */
 export function useOwnSpoolFolder(): void {
-  const { TMPDIR: before } = process.env
-  beforeAll(() => {
-    process.env['TMPDIR'] = mkdtempSync(join(tmpdir(), 'gateway-spools-'))
+  let folder: string | undefined
+  // The runner puts the environment back after the file.
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'gateway-spools-'))
+    process.env['TMPDIR'] = folder
   })
-  afterAll(() => {
-    rmSync(tmpdir(), { recursive: true })
-    if (before === undefined) delete process.env['TMPDIR']
-    else process.env['TMPDIR'] = before
+  afterAll(async () => {
+    if (folder !== undefined) await rm(folder, { recursive: true })
   })
 }
 

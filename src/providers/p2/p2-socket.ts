@@ -6,7 +6,7 @@ import { GatewayError } from '../../core/errors.js'
 import { clientDisconnected } from '../../core/request-context.js'
 import { classifyFailure, type ExchangeContext } from '../../upstream/exchange.js'
 import { malformedResponse } from '../../upstream/upstream-response.js'
-import { timedOut } from '../../upstream/websocket-client.js'
+import { timedOut } from '../../upstream/exchange.js'
 import { decodeFrame, type P2Frame } from './p2-wire.js'
 
 export interface P2SessionOptions {
