@@ -1,5 +1,5 @@
 import { quantile } from '../statistics.mjs'
-import { OVERLOAD_FACTOR, PROMPT_MS } from './overload-run.mjs'
+import { OVERLOAD_FACTOR, PROMPT_MS, UNREFUSED_SHARE } from './overload-run.mjs'
 
 /** What must be true. */
 const GOODPUT_SHARE = 0.8
@@ -58,7 +58,7 @@ function recoverySeconds({ tally }, calm) {
 }
 
 /** @returns {{ text: string, code: 0 | 1 | 2 }} */
-export function overloadReport({ machine, mixName, closed, calm, before, overload, recovery, after }) {
+export function overloadReport({ machine, mixName, closed, calm, before, below, overload, recovery, after }) {
   const saturation = (before.goodPerSecond + after.goodPerSecond) / 2
   const goodput = overload.goodPerSecond / saturation
   const dishonest = ['badRefusal', 'otherStatus', 'broken', 'unanswered'].reduce(
@@ -66,18 +66,20 @@ export function overloadReport({ machine, mixName, closed, calm, before, overloa
     0,
   )
   const recovered = recoverySeconds(recovery, calm)
+  const refusedBelow = below.tally.total('refused')
   const promises = [
     [
       goodput >= GOODPUT_SHARE,
       `goodput under overload ${share(goodput)} of saturation (at least ${share(GOODPUT_SHARE)})`,
     ],
+    [refusedBelow === 0, `${refusedBelow} requests refused at ${share(UNREFUSED_SHARE)} of saturation (none)`],
     [dishonest === 0, `${dishonest} requests neither served nor refused honestly (none)`],
     [
       recovered !== undefined && recovered <= RECOVERY_SECONDS,
       `recovered after ${recovered ?? '–'} s (at most ${RECOVERY_SECONDS})`,
     ],
   ]
-  const loads = [calm, before, overload, recovery, after]
+  const loads = [calm, before, below, overload, recovery, after]
   const voids = [...loads.flatMap(driverFaults), ...driftFaults(before, after)]
   const text = [
     `${machine.cpu}, ${machine.cores} cores, Node ${machine.node}; the gateway ${machine.pinned ? 'has a core of its own, driver and upstream share the rest' : 'shares all cores with driver and upstream'}`,
@@ -85,7 +87,7 @@ export function overloadReport({ machine, mixName, closed, calm, before, overloa
     `closed loop, 64 callers: ${number(closed.ratePerSecond)} requests a second, ${number(closed.cpuMicroseconds, 1)} µs of CPU each`,
     ...loads.flatMap(loadLines),
     '',
-    `saturation: ${number(before.goodPerSecond)} requests a second before, ${number(after.goodPerSecond)} after, ${number(saturation)} on average; overload: ${OVERLOAD_FACTOR} times the first`,
+    `saturation: ${number(before.goodPerSecond)} requests a second before, ${number(after.goodPerSecond)} after, ${number(saturation)} on average (${share(saturation / closed.ratePerSecond)} of the closed loop); overload: ${OVERLOAD_FACTOR} times the first, ${share(overload.goodPerSecond / closed.ratePerSecond)} of the closed loop`,
     ...promises.map(([kept, what]) => `${kept ? 'KEPT  ' : 'MISSED'} ${what}`),
     ...voids.map((what) => `VOID   ${what}`),
   ].join('\n')

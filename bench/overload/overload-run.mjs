@@ -18,6 +18,9 @@ const CALM_SHARE = 0.5
 
 export const OVERLOAD_FACTOR = 3
 
+/** Of saturation: a load of which nothing may be refused. */
+export const UNREFUSED_SHARE = 0.85
+
 /** Rates at which saturation is looked for, as shares of what the closed loop has served; the first one served in full ends it. */
 const SEARCHED_SHARES = [1, 0.9, 0.8, 0.7, 0.6]
 const SERVED_SHARE = 0.99
@@ -39,12 +42,15 @@ export class OverloadRun {
     const part = await this.#servedShare(closed.ratePerSecond, openMs / 2)
     const saturated = (when) => [`saturation, ${when}: ${part * 100} % of it`, part * closed.ratePerSecond, openMs]
     const [before] = await this.#open([saturated('before')])
+    const [below] = await this.#open([
+      [`below saturation: ${UNREFUSED_SHARE * 100} % of it`, UNREFUSED_SHARE * before.goodPerSecond, openMs],
+    ])
     const [overload, recovery] = await this.#open([
       ['overload', OVERLOAD_FACTOR * before.goodPerSecond, overloadMs],
       ['at once after it: half of saturation', CALM_SHARE * before.goodPerSecond, recoveryMs],
     ])
     const [after] = await this.#open([saturated('after')])
-    return { machine: this.machine, mixName: this.mixName, closed, calm, before, overload, recovery, after }
+    return { machine: this.machine, mixName: this.mixName, closed, calm, before, below, overload, recovery, after }
   }
 
   /** The share of the closed loop's rate with the highest goodput, from all of it down to one that is served in full. */

@@ -9,6 +9,8 @@ const compileCache = nodeModule as typeof nodeModule & {
   readonly flushCompileCache?: () => void
 }
 
+const V8_MAJOR = Number.parseInt(process.versions.v8, 10)
+
 /** Who may write there may write the code itself. As far from `src/` as from `dist/`. */
 const CACHE = fileURLToPath(new URL('../../dist/compile-cache', import.meta.url))
 
@@ -23,6 +25,8 @@ export function beginStart(): void {
   // The heap may grow to two and a half times what was alive in it before V8 walks through all of it again. By itself V8 allows a tenth or
   // more, and counts the bytes of bodies as growth: a walk for each 25 MB that came in took more time than the bodies (docs/decisions/0044).
   setFlagsFromString('--heap-growing-percent=150')
+  // In Node 24 V8 has a limit of its own for bytes outside of the heap, which the flag above does not raise.
+  if (V8_MAJOR === 13) setFlagsFromString('--external-memory-accounted-in-global-limit')
   // V8 makes new objects among the old ones where it has seen most of them survive, as those of the first requests do. What they
   // point to then lives until the whole heap is looked through: garbage of 3 MB stayed at every collection of the young (docs/decisions/0046).
   setFlagsFromString('--no-allocation-site-pretenuring')

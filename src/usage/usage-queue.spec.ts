@@ -40,6 +40,13 @@ describe('The usage queue', () => {
 
   const channel = (id: string): object => ({ id, provider: 'p1', baseUrl: 'http://127.0.0.1:1', credentials: 'secret' })
 
+  function refuse(): void {
+    const call = chatCall()
+    call.log.usage = undefined
+    call.log.failure = new GatewayError('rate_limited', '')
+    lab.hooks.over(call, { ...OK, status: 429 })
+  }
+
   it('has a record of every call that is over', async () => {
     lab.chat()
     lab.hooks.over(contextAt('GET', '/health/live', 'req_2'), OK)
@@ -210,12 +217,6 @@ describe('The usage queue', () => {
   })
 
   it('has one row of the refusals of a minute, although the event loop was late at its start', async () => {
-    const refuse = (): void => {
-      const call = chatCall()
-      call.log.usage = undefined
-      call.log.failure = new GatewayError('rate_limited', '')
-      lab.hooks.over(call, { ...OK, status: 429 })
-    }
     jest.useFakeTimers({ now: 59_900, doNotFake: ['setImmediate', 'performance', 'nextTick', 'queueMicrotask'] })
     try {
       refuse()
@@ -228,6 +229,21 @@ describe('The usage queue', () => {
       jest.useRealTimers()
     }
     expect((await lab.rows()).map(({ requests = 1 }) => requests)).toEqual([1, 2])
+  })
+
+  it('writes the refusals of a minute once it is over, although no call follows', async () => {
+    jest.useFakeTimers({ now: 59_900, doNotFake: ['setImmediate', 'performance', 'nextTick', 'queueMicrotask'] })
+    try {
+      refuse()
+      jest.advanceTimersByTime(1_000)
+      refuse()
+      jest.setSystemTime(120_010)
+      // The timer of the second minute is due, and has not fired.
+      refuse()
+    } finally {
+      jest.useRealTimers()
+    }
+    await eventually(() => lab.store.rows.size === 2)
   })
 
   describe('The end of the process', () => {

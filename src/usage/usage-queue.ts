@@ -209,17 +209,22 @@ export class UsageQueue
   private addRefusal(entry: UsageEntry, times = 1): void {
     this.metrics.countRefusal(entry, times)
     const complete = this.refusals.add(entry, times)
-    if (complete.length > 0) this.stopRefusalTimer()
-    this.recordRefusals(complete)
-    if (this.stopping === undefined) {
-      this.refusalTimer ??= setTimeout(this.settleRefusals, RefusalEntries.untilComplete(entry.atMs)).unref()
-    } else {
-      this.settleRefusals()
+    if (complete.length > 0) {
+      this.stopRefusalTimer()
+      this.recordRefusals(complete)
       this.writer.startWriting()
     }
+    if (this.stopping !== undefined) this.writeRefusals()
+    else this.refusalTimer ??= setTimeout(this.writeRefusals, RefusalEntries.untilComplete(entry.atMs)).unref()
   }
 
-  private readonly settleRefusals = (): void => {
+  /** No call may follow that would have them written. */
+  private readonly writeRefusals = (): void => {
+    this.settleRefusals()
+    this.writer.startWriting()
+  }
+
+  private settleRefusals(): void {
     this.stopRefusalTimer()
     this.recordRefusals(this.refusals.take())
   }

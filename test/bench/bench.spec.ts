@@ -557,6 +557,7 @@ const CALM: Load = { seconds: [{ good: 50 }, { good: 50 }] }
 
 interface Loads {
   readonly before?: Load
+  readonly below?: Load
   readonly overload?: Load
   readonly recovery?: Load
   readonly after?: Load
@@ -565,11 +566,12 @@ interface Loads {
 const SATURATED: Load = { seconds: [{ good: 100 }, { good: 100 }] }
 
 /** A run that by default saturates at 100 a second. */
-function reportOf({ before = SATURATED, overload = CALM, recovery = CALM, after = SATURATED }: Loads): ReportResult {
+function reportOf(given: Loads): ReportResult {
+  const { before = SATURATED, below = CALM, overload = CALM, recovery = CALM, after = SATURATED } = given
   const machine = { cpu: 'any', cores: 2, node: 'v20', pinned: true }
   const closed = { ratePerSecond: 100, cpuMicroseconds: 1, gatewayShare: 1 }
   const around = { calm: loadOf(CALM), before: loadOf(before), after: loadOf(after) }
-  const loads = { ...around, overload: loadOf(overload), recovery: loadOf(recovery) }
+  const loads = { ...around, below: loadOf(below), overload: loadOf(overload), recovery: loadOf(recovery) }
   return overloadReport({ machine, mixName: 'mixed', closed, ...loads })
 }
 
@@ -648,6 +650,11 @@ describe('The judge of the overload run', () => {
     const seconds = Array.from({ length: 15 }, (_, second) => (second < bad ? { good: 49, refused: 1 } : { good: 50 }))
     const result = reportOf({ overload: kept, recovery: { seconds } })
     expect([result.code, result.text]).toEqual([code, expect.stringContaining(words)])
+  })
+
+  it('is not content with a refusal below saturation', () => {
+    const { text, code } = reportOf({ below: { seconds: [{ good: 84, refused: 1 }] }, overload: kept })
+    expect([code, text]).toEqual([1, expect.stringContaining('MISSED 1 requests refused at 85 % of saturation')])
   })
 
   it('does not call it recovered when the last second was not as before', () => {
