@@ -188,7 +188,6 @@ function entriesFor({ cacheMs, cacheBytes }: DocumentsSection): Entries | undefi
 }
 
 function sizeOf({ metadata, content }: ReadDocument, key: string): number {
-  const texts = Object.values(metadata).reduce<number>((sum, value) => sum + String(value).length, key.length)
   // Two bytes for each character: most texts are stored as UTF-16.
-  return ENTRY_BYTES + content.length + 2 * texts
+  return ENTRY_BYTES + content.length + 2 * (key.length + JSON.stringify(metadata).length)
 }

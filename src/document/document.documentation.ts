@@ -26,6 +26,16 @@ const DOCUMENT = answer('DocumentAnswer', 'A document that was read', {
       statusCode: { type: 'integer', description: 'Of the server of the document; 200 for a file' },
       contentType: described('As its server, or its sender, declares it'),
       cached: { type: 'integer', enum: [0, 1], description: '1 when the document was read before' },
+      language: described('BCP 47 tag that the document declares; empty where it has none'),
+      warnings: {
+        type: 'array',
+        description: 'What the result lacks; empty when nothing is known to be missing',
+        items: answer('DocumentWarning', 'Something that could not be read, or was left out', {
+          code: described('pages_without_text'),
+          message: described('For people'),
+          'pages?': { type: 'array', items: { type: 'integer' }, description: 'Pages or slides that it is about' },
+        }),
+      },
     }),
     html: described('The main content of a page; otherwise empty'),
     markdown: described('The document as Markdown'),

@@ -22,7 +22,12 @@ import { documentResponse } from './document.service.js'
 
 const metadata = {
   ...{ url: '', title: 'Kettles “é”', description: '', keywords: '', siteName: '', favicon: '' },
-  ...{ statusCode: 200, contentType: 'text/plain' },
+  ...{
+    statusCode: 200,
+    contentType: 'text/plain',
+    language: 'en',
+    warnings: [{ code: 'content_cut', message: 'Cut.' }],
+  },
 }
 
 const documentWith = (markdown: string): ReadDocument => ({
@@ -318,7 +323,7 @@ describe('A result', () => {
   function documentOf(markdown: string): ReadDocument {
     const texts = { url: '', title: '', description: '', keywords: '', siteName: '', favicon: '', contentType: '' }
     return {
-      metadata: { ...texts, statusCode: 200 },
+      metadata: { ...texts, statusCode: 200, language: '', warnings: [] },
       content: Buffer.from(`"html":"","markdown":${JSON.stringify(markdown)}`),
       pages: 1,
       isCached: false,
@@ -390,7 +395,12 @@ describe('A result', () => {
 describe('A reading', () => {
   const TEXTS = { url: '', title: '', description: '', keywords: '', siteName: '', favicon: '', contentType: '' }
   const READING: DocumentParse = {
-    document: { metadata: { ...TEXTS, statusCode: 200 }, content: contentOf(''), pages: 1, isCached: false },
+    document: {
+      metadata: { ...TEXTS, statusCode: 200, language: '', warnings: [] },
+      content: contentOf(''),
+      pages: 1,
+      isCached: false,
+    },
     reuse: 'none',
   }
 

@@ -107,10 +107,10 @@ const TAIL = Buffer.from('}}')
  * tasks, this envelope has no `request_id`: its section lists three members.
  */
 export function documentResponse({ metadata, content }: ReadDocument, isCached: boolean): ProviderResponse {
-  const { url, title, description, keywords, siteName, favicon, statusCode, contentType } = metadata
+  const { url, title, description, keywords, siteName, favicon, statusCode, contentType, language, warnings } = metadata
   const shown = JSON.stringify({
     ...{ url, title, description, keywords, siteName, favicon, statusCode, contentType },
-    cached: isCached ? 1 : 0,
+    ...{ cached: isCached ? 1 : 0, language, warnings },
   })
   const pieces = [Buffer.from(`{"code":0,"message":"success","data":{"metadata":${shown},`), content, TAIL]
   const headers = { 'content-type': 'application/json' }

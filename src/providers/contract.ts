@@ -148,7 +148,15 @@ export interface ReadRequest {
   readonly responseBytes: number
 }
 
-/** Specification: Document parse result, metadata without `cached`; '' where nobody knows. */
+/** What a document's result lacks. The codes of the gateway's own engine are in docs/documents.md; other readers have theirs. */
+export interface ReadWarning {
+  readonly code: string
+  readonly message: string
+  /** From 1 on; absent where it is about the whole document. */
+  readonly pages?: readonly number[]
+}
+
+/** Specification: Document parse result, metadata without `cached`; '' where it is not known. */
 export interface ReadMetadata {
   readonly url: string
   readonly title: string
@@ -159,6 +167,9 @@ export interface ReadMetadata {
   /** Of the document's own server; 200 for uploads. */
   readonly statusCode: number
   readonly contentType: string
+  /** A BCP 47 tag. */
+  readonly language: string
+  readonly warnings: readonly ReadWarning[]
 }
 
 export interface ReadDocument {

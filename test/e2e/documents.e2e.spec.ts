@@ -54,7 +54,7 @@ describe('documents', () => {
   afterAll(() => lab.close())
 
   describe('the result of a URL', () => {
-    it('has exactly the members of the specification, in its order', async () => {
+    it('has the members of the specification in its order, and behind them the language and warnings, and no others', async () => {
       lab.target.answers.set('/post?a=b', answerOf(PAGE, { headers: { 'content-type': 'text/html;charset=UTF-8' } }))
       const { status, headers, text, body } = await lab.parse('/post?a=b', { timeout: 20 })
       expect([status, headers['content-type']]).toEqual([200, 'application/json'])
@@ -73,6 +73,8 @@ describe('documents', () => {
             statusCode: 200,
             contentType: 'text/html;charset=UTF-8',
             cached: 0,
+            language: '',
+            warnings: [],
           },
           html: expect.stringContaining('A kettle is a vessel'),
           markdown: expect.stringMatching(/^# Kettles\n\nA kettle is a vessel/),

@@ -57,7 +57,7 @@ class StandInReader implements DocumentProvider, DocumentRoute {
     this.asked.push(request)
     await this.heldUntil?.()
     const texts = { title: 'There', description: '', keywords: '', siteName: '', favicon: '', contentType: 'a/b' }
-    const metadata = { ...texts, url: 'http://93.184.216.34/a', statusCode: 200 }
+    const metadata = { ...texts, url: 'http://93.184.216.34/a', statusCode: 200, language: '', warnings: [] }
     return { metadata, content: contentOf('read there'), pages: 1, isCached: false, ...this.answer }
   }
 }
@@ -75,7 +75,7 @@ export const FETCHES_IN_FLIGHT = 2
 
 export const EMPTY_METADATA = {
   ...{ url: '', title: '', description: '', keywords: '', siteName: '', favicon: '' },
-  ...{ statusCode: 200, contentType: '' },
+  ...{ statusCode: 200, contentType: '', language: '', warnings: [] },
 }
 
 interface ShownDocument {

@@ -17,7 +17,8 @@ const frame = (head, content = '') => {
 }
 
 const read = (markdown, rssBytes = 1) => {
-  const metadata = { title: '', description: '', keywords: '', siteName: String(process.pid), favicon: '' }
+  const texts = { title: '', description: '', keywords: '', siteName: String(process.pid), favicon: '', language: '' }
+  const metadata = { ...texts, warnings: [] }
   const content = `"html":"","markdown":${JSON.stringify(markdown)}`
   return frame({ outcome: 'read', kind: 'text', metadata, pages: 1, rssBytes }, content)
 }

@@ -146,7 +146,10 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 const output = (markdown) => ({
   kind: 'text', html: '', markdown, pages: 1,
-  metadata: { title: '', description: '', keywords: '', siteName: String(process.pid), favicon: '' },
+  metadata: {
+    ...{ title: '', description: '', keywords: '', siteName: String(process.pid), favicon: '' },
+    ...{ language: '', warnings: [] },
+  },
 })
 const kept = []
 const tried = async (act) => {

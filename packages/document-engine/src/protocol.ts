@@ -61,8 +61,11 @@ export interface EngineAnswer {
   readonly payload: Buffer
 }
 
-/** Bound for each metadata text, so that the head of a result fits the gateway's limit; readers have shorter limits. */
+/** Bounds for metadata, so that the head of a result fits the gateway's limit; readers have shorter limits. */
 const LONGEST_TEXT = 4096
+const LONGEST_WARNING = 500
+const MOST_WARNINGS = 16
+const MOST_PAGES = 500
 
 const REFUSED_ALLOCATION = /allocation failed|invalid (?:typed )?(?:array|string) (?:buffer )?length|out of memory/i
 const TOO_DEEP = /maximum call stack/i
@@ -93,7 +96,8 @@ function faultHead(error: unknown): EngineAnswer['head'] {
   return { outcome: 'failed', reason: reason.slice(0, LONGEST_TEXT) }
 }
 
-function shortened({ title, description, keywords, siteName, favicon }: EngineMetadata): EngineMetadata {
+function shortened(metadata: EngineMetadata): EngineMetadata {
+  const { title, description, keywords, siteName, favicon, language, warnings } = metadata
   const cut = (text: string): string => text.slice(0, LONGEST_TEXT)
   return {
     title: cut(title),
@@ -101,6 +105,11 @@ function shortened({ title, description, keywords, siteName, favicon }: EngineMe
     keywords: cut(keywords),
     siteName: cut(siteName),
     favicon: cut(favicon),
+    language: cut(language),
+    warnings: warnings.slice(0, MOST_WARNINGS).map(({ code, message, pages }) => ({
+      ...{ code, message: message.slice(0, LONGEST_WARNING) },
+      ...(pages === undefined ? {} : { pages: pages.slice(0, MOST_PAGES) }),
+    })),
   }
 }
 

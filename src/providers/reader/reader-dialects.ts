@@ -1,5 +1,5 @@
 import type { UpstreamResponse } from '../../upstream/exchange.js'
-import type { ReadDocument, ReadMetadata, ReadRequest } from '../contract.js'
+import type { ReadDocument, ReadMetadata, ReadRequest, ReadWarning } from '../contract.js'
 
 type JsonObject = Readonly<Record<string, unknown>>
 
@@ -39,6 +39,10 @@ export function firstText(...values: readonly unknown[]): string {
   }
   return ''
 }
+
+/** A reader's warning in one text. */
+const warningOf = (text: unknown): readonly ReadWarning[] =>
+  typeof text === 'string' && text !== '' ? [{ code: 'reader_warning', message: text }] : []
 
 const countOf = (value: unknown, fallback: number): number =>
   typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : fallback
@@ -128,6 +132,8 @@ function firecrawlDocument({ body }: ReaderResponse, { source }: ReadRequest) {
       favicon: firstText(metadata['favicon']),
       statusCode: countOf(metadata['statusCode'], 200),
       contentType: firstText(metadata['contentType']),
+      language: firstText(metadata['language']),
+      warnings: warningOf(firstText(data['warning'], body['warning'])),
     },
     { html: firstText(data['html']), markdown: data['markdown'] },
     { pages: countOf(metadata['numPages'], 1), isCached: metadata['cacheState'] === 'hit' },
@@ -188,10 +194,19 @@ function gatewayDocument({ body }: ReaderResponse, { source }: ReadRequest) {
       favicon: firstText(metadata['favicon']),
       statusCode: countOf(metadata['statusCode'], 200),
       contentType: firstText(metadata['contentType']),
+      language: firstText(metadata['language']),
+      warnings: Array.isArray(metadata['warnings']) ? metadata['warnings'].flatMap(gatewayWarning) : [],
     },
     { html: firstText(data['html']), markdown: data['markdown'] },
     { pages: 1, isCached: metadata['cached'] === 1 },
   )
+}
+
+function gatewayWarning(value: unknown): readonly ReadWarning[] {
+  const { code, message, pages } = objectOf(value)
+  if (typeof code !== 'string' || typeof message !== 'string') return []
+  const numbers = Array.isArray(pages) ? pages.filter((page) => Number.isSafeInteger(page)) : []
+  return [{ code, message, ...(numbers.length > 0 ? { pages: numbers } : {}) }]
 }
 
 /** Readers that say everything with status 200 put it before the last two digits of their code: 40301, 42201. */
@@ -247,6 +262,8 @@ function jinaDocument({ body }: ReaderResponse, { source }: ReadRequest) {
       // It answers with a document only where the page's own server did, and does not say what that called it.
       statusCode: 200,
       contentType: '',
+      language: firstText(tags['lang']),
+      warnings: warningOf(data['warning']),
     },
     { html: firstText(data['html']), markdown: data['content'] },
     { pages: countOf(data['numPages'], 1), isCached: false },

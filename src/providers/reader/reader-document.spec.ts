@@ -40,6 +40,12 @@ describe.each(READER_DIALECTS)('A reader that speaks as %s', (dialect) => {
       favicon: 'https://example.org/icon.png',
       statusCode: 200,
       contentType: { gateway: 'text/html; charset=utf-8', firecrawl: 'text/html', jina: '' }[dialect],
+      language: 'en',
+      warnings: [
+        dialect === 'gateway'
+          ? { code: 'pages_without_text', message: 'Page 2 is a picture.', pages: [2] }
+          : { code: 'reader_warning', message: 'Page 2 is a picture.' },
+      ],
     })
     expect(contentOf(document)).toEqual({
       html: `<h1>Kettles</h1><p>Text of ${url}</p>`,

@@ -138,6 +138,8 @@ export interface HtmlTree {
   readonly head: readonly HtmlElement[]
   /** The texts of JSON-LD scripts. */
   readonly jsonLd: readonly string[]
+  /** `lang` of the root; '' without one. */
+  readonly language: string
 }
 
 const LONGEST_ATTRIBUTE = 16_384
@@ -157,13 +159,14 @@ export function readTree(html: string): HtmlTree {
   const tokenizer = new Tokenizer({ xmlMode: false, decodeEntities: true }, reader)
   tokenizer.write(text)
   tokenizer.end()
-  return { body: reader.builder.body, head: reader.head, jsonLd: reader.jsonLd }
+  return { body: reader.builder.body, head: reader.head, jsonLd: reader.jsonLd, language: reader.language }
 }
 
 class TreeReader implements TokenizerCallbacks {
   readonly builder = new TreeBuilder()
   readonly head: HtmlElement[] = []
   readonly jsonLd: string[] = []
+  language = ''
   private text: string[] = []
   private tag = ''
   private attributes = new Map<string, string>()
@@ -249,7 +252,8 @@ class TreeReader implements TokenizerCallbacks {
       this.skipped = tag
       this.skippedLevel = 1
     } else if (HEAD_TAGS.has(tag)) this.openHeadTag(tag, attributes)
-    else if (tag !== 'html' && tag !== 'head' && tag !== 'body') this.builder.openElement(tag, attributes)
+    else if (tag === 'html') this.language ||= attributes.get('lang') ?? attributes.get('xml:lang') ?? ''
+    else if (tag !== 'head' && tag !== 'body') this.builder.openElement(tag, attributes)
   }
 
   private openHeadTag(tag: string, attributes: ReadonlyMap<string, string>): void {

@@ -346,6 +346,16 @@ describe('the metadata of a page', () => {
     expect(metadataOf(html).favicon).toBe(favicon)
   })
 
+  it.each([
+    ['of its root', '<html lang="zh-hans-cn"><meta property="og:locale" content="en_US">', 'zh-Hans-CN'],
+    ['of an XHTML root', '<html xmlns="http://www.w3.org/1999/xhtml" xml:lang="de">', 'de'],
+    ['of its header', '<meta http-equiv="Content-Language" content="fr">', 'fr'],
+    ['of its preview', '<html lang="no such tag"><meta property="og:locale" content="pt_br">', 'pt-BR'],
+    ['that is none', '<html lang="">', ''],
+  ])('shows the language %s', (_what, html, language) => {
+    expect(metadataOf(html).language).toBe(language)
+  })
+
   it('shows of an upload only an icon that is absolute', () => {
     expect(metadataOf('<link rel=icon href=i.png>', '').favicon).toBe('')
     expect(metadataOf('<link rel=icon href=https://example.net/i.png>', '').favicon).toBe('https://example.net/i.png')

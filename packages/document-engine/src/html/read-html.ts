@@ -1,6 +1,12 @@
 import { htmlToMarkdown } from '../markdown/html-to-markdown.js'
 import { descendantsOf } from '../markdown/markup-node.js'
-import type { EngineInput, EngineLimits, EngineMetadata, EngineOutput } from '../model/document.js'
+import {
+  type EngineInput,
+  type EngineLimits,
+  type EngineMetadata,
+  type EngineOutput,
+  languageTag,
+} from '../model/document.js'
 import { decodeText } from '../text/charset.js'
 import { collapseBlanks, HtmlElement, textBelow } from './html-node.js'
 import { type HtmlTree, readTree } from './html-parser.js'
@@ -35,6 +41,8 @@ export function pageMetadata(tree: HtmlTree, documentUrl: string, baseUrl: strin
         first('twitter:site').replace(/^@/, ''),
     ),
     favicon: shortened(favicon(tree.head, documentUrl, baseUrl)),
+    language: languageTag(tree.language) || languageTag(first('content-language')) || languageTag(first('og:locale')),
+    warnings: [],
   }
 }
 
@@ -45,7 +53,8 @@ function metaValues(head: readonly HtmlElement[]): ReadonlyMap<string, readonly 
     if (element.localName !== 'meta') continue
     const content = collapseBlanks(element.attribute('content'))
     if (content === '') continue
-    for (const name of new Set([element.attribute('name'), element.attribute('property')].map(normalName))) {
+    const names = ['name', 'property', 'http-equiv'].map((attribute) => normalName(element.attribute(attribute)))
+    for (const name of new Set(names)) {
       if (name !== '') values.set(name, [...(values.get(name) ?? []), content])
     }
   }

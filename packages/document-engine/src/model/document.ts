@@ -30,16 +30,63 @@ export interface EngineLimits {
 
 export type DocumentKind = 'html' | 'pdf' | 'docx' | 'xlsx' | 'pptx' | 'csv' | 'markdown' | 'text'
 
-/** Specification: Document parse result, metadata; every member present, '' when the document does not say. */
+/**
+ * What a result lacks: `pages_without_text` (pictures only; text in pictures is not read), `pages_unread` (broken),
+ * `fonts_unreadable` (glyphs that stand for no known character), `drawings_unread` (lines, and so tables),
+ * `pictures_dropped` (without a description), `equations_unread`, `attachments_unread` (files and objects within),
+ * `scripts_needed` (a page that a script would fill), `content_cut` (at a limit).
+ */
+export type EngineWarningCode =
+  | 'pages_without_text'
+  | 'pages_unread'
+  | 'fonts_unreadable'
+  | 'drawings_unread'
+  | 'pictures_dropped'
+  | 'equations_unread'
+  | 'attachments_unread'
+  | 'scripts_needed'
+  | 'content_cut'
+
+export interface EngineWarning {
+  readonly code: EngineWarningCode
+  /** One sentence for people. */
+  readonly message: string
+  /** Pages or slides that it is about, from 1 on; absent where it is about the whole. */
+  readonly pages?: readonly number[]
+}
+
+/**
+ * Specification: Document parse result, metadata; every member present, '' when the document does not say. Beyond it:
+ * `language`, a BCP 47 tag, and `warnings`.
+ */
 export interface EngineMetadata {
   readonly title: string
   readonly description: string
   readonly keywords: string
   readonly siteName: string
   readonly favicon: string
+  readonly language: string
+  readonly warnings: readonly EngineWarning[]
 }
 
-export const NO_METADATA: EngineMetadata = { title: '', description: '', keywords: '', siteName: '', favicon: '' }
+export const NO_METADATA: EngineMetadata = {
+  title: '',
+  description: '',
+  keywords: '',
+  siteName: '',
+  favicon: '',
+  language: '',
+  warnings: [],
+}
+
+/** The BCP 47 tag of a language as documents declare it (`en_us`, `zh-hans`); '' for none. */
+export function languageTag(declared: string): string {
+  try {
+    return Intl.getCanonicalLocales(declared.trim().replaceAll('_', '-'))[0] ?? ''
+  } catch {
+    return ''
+  }
+}
 
 export interface EngineOutput {
   readonly kind: DocumentKind

@@ -1,6 +1,6 @@
 import { crc32, inflateRawSync } from 'node:zlib'
 import { collapseSpaces } from '../markdown/escape-markdown.js'
-import { EngineFault, type EngineLimits, type EngineMetadata, NO_METADATA } from '../model/document.js'
+import { EngineFault, type EngineLimits, type EngineMetadata, languageTag, NO_METADATA } from '../model/document.js'
 import { childElements, descendant, parseXml, textOf } from './xml.js'
 import { brokenZip, partName, zipEntries, type ZipEntry } from './zip-directory.js'
 
@@ -156,6 +156,7 @@ export function coreMetadata(pack: OfficePackage): EngineMetadata {
     title: NO_TITLE.test(title) ? '' : title,
     description: property('description') || property('subject'),
     keywords: property('keywords'),
+    language: languageTag(property('language')),
   }
 }
 

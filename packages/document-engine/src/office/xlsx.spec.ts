@@ -96,6 +96,8 @@ describe('a workbook', () => {
       keywords: 'a, b',
       siteName: '',
       favicon: '',
+      language: '',
+      warnings: [],
     })
   })
 

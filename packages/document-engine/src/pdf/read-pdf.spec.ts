@@ -55,6 +55,8 @@ describe('readPdf', () => {
       keywords: 'kettle, tea',
       siteName: '',
       favicon: '',
+      language: '',
+      warnings: [],
     })
     expect(output.markdown).toContain('Water boils in a kettle.')
     expect(output.markdown).toContain('<!-- page 2 -->')
@@ -288,6 +290,7 @@ describe('pdfMetadata', () => {
       ['dc:subject', ['tea', 'kettle']],
     ])
     expect(pdfMetadata({ info: {}, xmp })).toMatchObject({ description: 'Described', keywords: 'tea, kettle' })
+    expect(pdfMetadata({ info: { Language: 'en-gb' }, xmp: null })).toMatchObject({ language: 'en-GB' })
     expect(pdfMetadata({ info: { Subject: 'Said', Keywords: 'a b' }, xmp })).toMatchObject({
       description: 'Said',
       keywords: 'a b',
@@ -301,6 +304,8 @@ describe('pdfMetadata', () => {
       keywords: '',
       siteName: '',
       favicon: '',
+      language: '',
+      warnings: [],
     })
   })
 

@@ -6,6 +6,7 @@ import {
   type EngineMetadata,
   type EngineOutput,
   faultBehind,
+  languageTag,
   NO_METADATA,
 } from '../model/document.js'
 import type { OutlineEntry, PageRemark, PdfPage } from './layout/layout-model.js'
@@ -43,6 +44,8 @@ export function pdfMetadata({ info, xmp }: MetadataSources): EngineMetadata {
       [said('Title'), withoutRepeat(xmpSaid('dc:title'))].find((title) => title !== '' && !isAccidental(title)) ?? '',
     description: said('Subject') || withoutRepeat(xmpSaid('dc:description')),
     keywords: said('Keywords') || xmpSaid('pdf:keywords') || xmpSaid('dc:subject'),
+    // pdf.js has the catalog's `Lang` there.
+    language: languageTag(said('Language')) || languageTag(xmpSaid('dc:language')),
   }
 }
 

@@ -140,25 +140,28 @@ interface ReaderContent {
   readonly isCached: boolean
 }
 
+const WARNING = 'Page 2 is a picture.'
 const ICON = 'https://example.org/icon.png'
 
 const ANSWERS: Readonly<Record<ReaderFamily, (content: ReaderContent) => object>> = {
   gateway: ({ order: { url }, title, markdown, html, isCached }) => {
     const site = { description: 'About kettles', keywords: 'kettle,tea', siteName: 'Example', favicon: ICON }
+    const warnings = [{ code: 'pages_without_text', message: WARNING, pages: [2] }]
     const head = { statusCode: 200, contentType: 'text/html; charset=utf-8', cached: isCached ? 1 : 0 }
-    return { code: 0, message: 'success', data: { metadata: { url, title, ...site, ...head }, html, markdown } }
+    const metadata = { url, title, ...site, ...head, language: 'en', warnings }
+    return { code: 0, message: 'success', data: { metadata, html, markdown } }
   },
   firecrawl: ({ order: { url }, title, markdown, html, isCached }) => {
     const site = { description: 'About kettles', keywords: ['kettle', 'tea'], ogSiteName: 'Example', favicon: ICON }
     const head = { sourceURL: url, url, statusCode: 200, contentType: 'text/html', numPages: 3 }
-    const metadata = { title, ...site, ...head, cacheState: isCached ? 'hit' : 'miss' }
-    return { success: true, data: { markdown, html, metadata } }
+    const metadata = { title, language: 'en', ...site, ...head, cacheState: isCached ? 'hit' : 'miss' }
+    return { success: true, data: { markdown, html, metadata, warning: WARNING } }
   },
   jina: ({ order: { url }, title, markdown, html }) => {
     const metadata = { lang: 'en', description: 'About kettles', keywords: 'kettle,tea', 'og:site_name': 'Example' }
     const external = { 'apple-touch-icon': { 'https://example.org/big.png': {} }, icon: { [ICON]: { sizes: '32x32' } } }
-    const data = { title, description: '', url, content: markdown, html, metadata, external, usage: { tokens: 9 } }
-    return { code: 200, status: 20_000, data }
+    const page = { title, description: '', url, content: markdown, html, metadata, external, warning: WARNING }
+    return { code: 200, status: 20_000, data: { ...page, usage: { tokens: 9 } } }
   },
 }
 
