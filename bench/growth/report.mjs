@@ -61,9 +61,9 @@ function unsettled({ title, settled = {} }) {
 }
 
 /** What `growth.mjs` prints. */
-export function growthReport({ machine, rounds, rows, voids, driverShare, othersShare }) {
+export function growthReport({ machine, starts, rounds, rows, voids, driverShare, othersShare }) {
   return [
-    `${machine}; medians of ${rounds} pairs of slots, CPU of the whole process\n`,
+    `${machine}; medians of ${starts} starts of both, ${rounds} pairs of slots each, CPU of the whole process\n`,
     table([HEAD, ...rows.map(cells)]),
     '',
     ...rows.flatMap(({ title, missing }) => (missing === undefined ? [] : [`NOT RUN: ${title}: ${missing}.`])),
