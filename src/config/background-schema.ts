@@ -59,7 +59,9 @@ export const documents = settings({
   maximumTimeoutMs: durationMs.default(120_000).describe('Upper limit of `timeout`'),
   parseMs: durationMs
     .default(15_000)
-    .describe("Parsing time of one document, within the caller's deadline; beyond it 504"),
+    .describe(
+      "Processor time for parsing one document, and four times as long by the clock, within the caller's deadline; beyond it 504",
+    ),
   pages: integerUpTo(100_000).default(500).describe('Pages of a PDF; more are refused with 413'),
   processes: integerUpTo(64).default(2).describe('Documents parsed at once, each in a process of its own'),
   queue: integer({ min: 0, max: 10_000 }).default(4).describe('Documents that wait for a process; beyond it 503'),

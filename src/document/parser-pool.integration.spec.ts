@@ -111,6 +111,12 @@ describe('A pool of parser processes', () => {
       expect(markdownOf(await lab.pool.parse('echo:after'))).toBe('after')
     })
 
+    it('ends a document whose process does nothing after four times as long by the clock', async () => {
+      start({ parseMs: 50 })
+      await lab.pool.parse('echo:warm')
+      await expect(lab.pool.parse('wait')).rejects.toMatchObject({ kind: 'upstream_timeout' })
+    })
+
     it("ends it earlier when that is the caller's wish", async () => {
       start({ parseMs: 60_000 })
       await lab.pool.parse('echo:warm')

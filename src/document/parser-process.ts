@@ -15,6 +15,7 @@ import {
 import type { GatewayError } from '../core/errors.js'
 import { clientDisconnected } from '../core/request-context.js'
 import { type Confinement, permissionFlags } from './parser-confinement.js'
+import { limitParseTime, processorMs } from './parse-time-limit.js'
 import { errorFromExit, parseTimedOut, type ParseOptions, type ParserExit, EngineEnded } from './parser.js'
 
 const MEBIBYTE = 1_048_576
@@ -157,6 +158,11 @@ export class ParserProcess {
     this.listen()
   }
 
+  /** Undefined when it could not be started. */
+  get pid(): number | undefined {
+    return this.process.pid
+  }
+
   /** Exited, or about to. */
   get isLost(): boolean {
     return this.hasExited || this.isKilled || this.error !== undefined
@@ -277,14 +283,19 @@ export async function readOn(
   const remainingMs = deadlineAtMs - performance.now()
   if (remainingMs <= 0) throw parseTimedOut()
   const interruptions: GatewayError[] = []
-  const killAfter = (ms: number, reason: () => GatewayError): NodeJS.Timeout =>
-    setTimeout(() => {
-      interruptions.push(reason())
-      engine.kill()
-    }, ms)
-  const timers = [killAfter(Math.min(parseMs, remainingMs), parseTimedOut)]
+  const interrupt = (reason: GatewayError): void => {
+    interruptions.push(reason)
+    engine.kill()
+  }
+  const workedMs = (): number | undefined => (engine.pid === undefined ? undefined : processorMs(engine.pid))
+  const endTimeLimit = limitParseTime(workedMs, { parseMs, remainingMs }, () => {
+    interrupt(parseTimedOut())
+  })
+  let grace: NodeJS.Timeout | undefined
   const unsubscribe = disconnect.onAbort(() => {
-    timers.push(killAfter(DISCONNECT_GRACE_MS, clientDisconnected))
+    grace = setTimeout(() => {
+      interrupt(clientDisconnected())
+    }, DISCONNECT_GRACE_MS)
   })
   try {
     return await engine.run(job)
@@ -292,7 +303,8 @@ export async function readOn(
     if (interruptions[0] !== undefined) throw interruptions[0]
     throw error instanceof EngineEnded && error.isUnrelatedExit ? error : errorFromExit(error)
   } finally {
-    timers.forEach(clearTimeout)
+    endTimeLimit()
+    clearTimeout(grace)
     unsubscribe()
   }
 }
