@@ -319,7 +319,7 @@ describe('a Word document', () => {
         'word/comments.xml': `<w:comments ${WORD}><w:comment w:id="0" w:author="Ann Lee" w:initials="AL">${wordParagraph('Coffee?')}</w:comment></w:comments>`,
       },
     )
-    expect((await readWord(bytes)).markdown).toBe('Tea[^1] time\n\n[^1]: Ann Lee: Coffee?\n')
+    expect((await readWord(bytes)).markdown).toBe('Tea[^1] time\n\n[^1]: **Ann Lee:** Coffee?\n')
   })
 
   it('says its language, and how many pictures and objects are left out', async () => {

@@ -1,5 +1,6 @@
 import { zipSync } from 'fflate'
 import mammoth from 'mammoth'
+import { noteLabel, noteReference, restoreFootnotes } from '../markdown/footnote-marks.js'
 import { htmlToMarkdown } from '../markdown/html-to-markdown.js'
 import {
   EngineFault,
@@ -32,11 +33,6 @@ import { CODE_PARAGRAPH, CODE_RUN, LIST_PARAGRAPH, TYPED_PARAGRAPH, type WordFin
 import { WordNumbering, WordStyles } from './word-styles.js'
 import { elementCounter } from './xml.js'
 
-/** Unicode noncharacters that mark the number of a note until the Markdown is written; texts keep none of them. */
-const OPEN = '\ufdd0'
-const CLOSE = '\ufdd1'
-const CLOSE_LABEL = '\ufdd2'
-
 /**
  * Marks the references to notes and comments, and these themselves, in HTML as mammoth makes it: `<sup><a
  * href="#footnote-7">[1]</a></sup>` in the text, and at the end a list of notes, in the order of their references; comments in
@@ -48,7 +44,7 @@ function markNotes(document: OfficeDocument): void {
     markReference(reference, /\d+/.exec(reference.textContent)?.[0] ?? '')
   }
   notes.forEach((note, index) => {
-    note.parentElement?.before(noteParagraph(document, note, `${OPEN}${index + 1}${CLOSE_LABEL} `))
+    note.parentElement?.before(noteParagraph(document, note, noteLabel(index + 1)))
   })
   notes[0]?.parentElement?.remove()
   markComments(document, notes.length)
@@ -58,7 +54,7 @@ function markReference(reference: OfficeElement, number: string): void {
   const parent = reference.parentElement
   const isRaised = parent?.localName === 'sup' && parent.children.length === 1
   const marked = isRaised ? parent : reference
-  marked.replaceWith(mark(number))
+  marked.replaceWith(noteReference(number))
 }
 
 function markComments(document: OfficeDocument, notes: number): void {
@@ -74,40 +70,25 @@ function markComments(document: OfficeDocument, notes: number): void {
   comments.forEach((term, index) => {
     const author = /\[(.*?)\d*\]$/.exec(term.textContent)?.[1] ?? ''
     const text = term.nextElementSibling
-    const label = `${OPEN}${notes + index + 1}${CLOSE_LABEL} ${author === '' ? '' : `${author}: `}`
-    if (text !== null) term.parentElement?.before(noteParagraph(document, text, label))
+    const label = noteLabel(notes + index + 1)
+    if (text !== null) term.parentElement?.before(noteParagraph(document, text, label, author))
   })
   comments[0]?.parentElement?.remove()
 }
 
-/**
- * Replaces the marks by GFM footnotes. Where footnotes are not rendered, a reference before `(` or `:` would be a link or its
- * definition, and so would a note of a single word: a blank divides it if it has a scheme.
- */
-function restoreFootnotes(markdown: string): string {
-  return markdown
-    .replaceAll(
-      /\ufdd0(\d*)\ufdd1(?=([(:[]?))/g,
-      (_mark, number: string, next: string) => `[^${number}]${next && '\\'}`,
-    )
-    .replaceAll(
-      /\ufdd0(\d+)\ufdd2 (?:(?!https?:\/\/)([a-z][a-z\d+.-]*:)(?=\S))?/gi,
-      (_mark, number: string, scheme = '') => (scheme === '' ? `[^${number}]: ` : `[^${number}]: ${scheme} `),
-    )
-}
-
-function mark(number: string): string {
-  return `${OPEN}${number}${CLOSE}`
-}
-
 /** Joins the content of a note into one paragraph: in GFM further ones would have to be indented. */
-function noteParagraph(document: OfficeDocument, note: OfficeElement, label: string): OfficeElement {
+function noteParagraph(document: OfficeDocument, note: OfficeElement, label: string, author = ''): OfficeElement {
   for (const back of note.querySelectorAll(
     'a[href^="#footnote-ref-"], a[href^="#endnote-ref-"], a[href^="#comment-ref-"]',
   ))
     back.remove()
   const paragraph = document.createElement('p')
   paragraph.append(label)
+  if (author !== '') {
+    const name = document.createElement('strong')
+    name.append(`${author}:`)
+    paragraph.append(name, ' ')
+  }
   for (const child of [...note.childNodes]) {
     for (const part of child.localName === 'p' ? [...child.childNodes] : [child]) paragraph.append(part)
     paragraph.append(' ')

@@ -1,4 +1,5 @@
 import { EngineFault } from '../model/document.js'
+import { escapeHtml } from '../text/escape-html.js'
 import { equationTex } from './equation-tex.js'
 import { NumberFormat } from './xlsx-number-format.js'
 import { childElements, descendant, relationId, textOf, type XmlElement } from './xml.js'
@@ -57,10 +58,6 @@ function equationHtml(math: XmlElement | undefined, onUnread: TextContext['onUnr
       return `<script type="${type}">${tex.replaceAll('</', '< /')}</script>`
     })
     .join('')
-}
-
-export function escapeHtml(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
 }
 
 /** Marker in the properties of a paragraph or of a level of a list style. */

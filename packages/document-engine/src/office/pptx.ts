@@ -8,6 +8,7 @@ import {
   type EngineWarning,
   type EngineWarningCode,
 } from '../model/document.js'
+import { escapeHtml } from '../text/escape-html.js'
 import {
   alternativeText,
   coreMetadata,
@@ -19,15 +20,7 @@ import {
   shortLine,
 } from './office-package.js'
 import { type Box, boxOf, type PlacedShape, placedShapes, readingOrder } from './pptx-order.js'
-import {
-  chartHtml,
-  escapeHtml,
-  inlineHtml,
-  type Marker,
-  markerOf,
-  textBodyHtml,
-  type TextContext,
-} from './pptx-shapes.js'
+import { chartHtml, inlineHtml, type Marker, markerOf, textBodyHtml, type TextContext } from './pptx-shapes.js'
 import { childElements, descendant, parseXml, relationId, type XmlElement } from './xml.js'
 
 /** The placeholders of a slide's layout, from which those of the slide inherit. */
