@@ -275,9 +275,9 @@ describe('a Word document', () => {
       'Words that are longer than the code beneath them, as they are in all documents of this kind.',
     )
     const mixed = `<w:p><w:r><w:t xml:space="preserve">Call </w:t></w:r>${typed('run()')}</w:p>`
-    expect((await readWord(wordFile(prose + line('if x:') + line('  y') + mixed))).markdown).toMatch(
-      /kind\.\n\n```\nif x:\n {2}y\n```\n\nCall `run\(\)`\n$/,
-    )
+    expect(
+      (await readWord(wordFile(line('') + prose + line('if x:') + line('') + line('  y') + line('') + mixed))).markdown,
+    ).toMatch(/kind\.\n\n```\nif x:\n\n {2}y\n```\n\nCall `run\(\)`\n$/)
     expect((await readWord(wordFile(line('A letter') + line('typed.')))).markdown).toBe('A letter\n\ntyped.\n')
     const empty = '<w:p><w:pPr><w:pStyle w:val="S0"/></w:pPr></w:p>'
     expect((await readWord(styled(['Code'], withStyle('S0', 'a') + empty + withStyle('S0', '  b')))).markdown).toBe(

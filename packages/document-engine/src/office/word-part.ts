@@ -43,6 +43,8 @@ interface OpenParagraph {
   /** Characters that are no blanks, and those of a font of fixed pitch. */
   characters: number
   codeCharacters: number
+  /** Whether its mark, or a run of it, has a font of fixed pitch. */
+  isTyped: boolean
   isInProperties: boolean
   run: { isCode: boolean; isStyled: boolean } | undefined
 }
@@ -85,6 +87,7 @@ class WordPart {
   private skippedDepth = 0
   private objectDepth = 0
   private isText = false
+  private isBelowCode = false
   /** Prefix of the elements of Word, with its colon. */
   private prefix = ''
 
@@ -247,6 +250,7 @@ class WordPart {
       numbering: { id: undefined, level: 0 },
       characters: 0,
       codeCharacters: 0,
+      isTyped: false,
       isInProperties: false,
       run: undefined,
     })
@@ -268,9 +272,12 @@ class WordPart {
   }
 
   private readFont(attributes: XmlElement['attributes']): void {
-    const run = this.paragraphs.at(-1)?.run
+    const paragraph = this.paragraphs.at(-1)
     const font = valueOf({ attributes }, 'ascii')
-    if (font !== undefined && run !== undefined) run.isCode = this.context.styles.marksCode(font)
+    if (font === undefined || paragraph === undefined) return
+    const isCode = this.context.styles.marksCode(font)
+    paragraph.isTyped ||= isCode
+    if (paragraph.run !== undefined) paragraph.run.isCode = isCode
   }
 
   private closeProperties(name: string): void {
@@ -308,7 +315,7 @@ class WordPart {
   }
 
   /** What is put in front of the content of a paragraph; of two lists of properties mammoth reads the first. */
-  private paragraphStart({ style, numbering, characters, codeCharacters }: OpenParagraph): string {
+  private paragraphStart({ style, numbering, characters, codeCharacters, isTyped }: OpenParagraph): string {
     const { prefix } = this
     const { styles, numbering: lists } = this.context
     const isListed = numbering.id !== undefined && numbering.id !== '0'
@@ -319,8 +326,10 @@ class WordPart {
       const isOrdered = item?.isNumber ?? named.isOrdered
       return this.styleProperty(`${LIST_PARAGRAPH}-${isOrdered ? 'ol' : 'ul'}-${named.level}`) + number
     }
-    const isTyped = !styles.isNamedForText(style) && characters > 0 && codeCharacters === characters
-    if (isListed || !(styles.isCode(style) || isTyped)) return number
+    // A blank line in this font belongs to the code above it.
+    const isFixedPitch = characters > 0 ? codeCharacters === characters : isTyped && this.isBelowCode
+    this.isBelowCode = !isListed && (styles.isCode(style) || (isFixedPitch && !styles.isNamedForText(style)))
+    if (!this.isBelowCode) return number
     const properties = this.styleProperty(styles.isCode(style) ? CODE_PARAGRAPH : TYPED_PARAGRAPH)
     // An empty line of code: mammoth leaves out paragraphs without text.
     return characters === 0 ? `${properties}<${prefix}r><${prefix}t>\u200b</${prefix}t></${prefix}r>` : properties
