@@ -1,5 +1,5 @@
 /**
- * `node bench/documents/run.mjs [--only html|pdf|robustness] [--step <n>] [--json <file>] [--engine <file>]`: see
+ * `node bench/documents/run.mjs [--only html|pdf|office|robustness] [--step <n>] [--json <file>] [--engine <file>]`: see
  * README.md beside this file. Exit code 1 when a bar of our own corpora is missed or the run is broken.
  */
 import { existsSync, writeFileSync } from 'node:fs'
@@ -8,6 +8,7 @@ import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { measureOwnHtml } from './measure/own-html.mjs'
+import { measureOwnOffice } from './measure/own-office.mjs'
 import { measureOwnPdf } from './measure/own-pdf.mjs'
 import { measurePublicHtml } from './measure/public-html.mjs'
 import { measureRobustness } from './measure/robustness.mjs'
@@ -33,6 +34,7 @@ const step = Number(options.step)
 const PARTS = {
   html: [measureOwnHtml, (reader) => measurePublicHtml(reader, corpora, step)],
   pdf: [measureOwnPdf],
+  office: [measureOwnOffice],
   robustness: [(reader) => measureRobustness(reader, corpora, step)],
 }
 

@@ -47,6 +47,7 @@ export function timeoutMsOf(
 }
 
 const OPEN_XML = 'application/vnd.openxmlformats-officedocument'
+const OPEN_DOCUMENT = 'application/vnd.oasis.opendocument'
 
 /** Media type of each kind, for results of documents that declare none. */
 export const KIND_TYPES = {
@@ -55,6 +56,13 @@ export const KIND_TYPES = {
   docx: `${OPEN_XML}.wordprocessingml.document`,
   xlsx: `${OPEN_XML}.spreadsheetml.sheet`,
   pptx: `${OPEN_XML}.presentationml.presentation`,
+  odt: `${OPEN_DOCUMENT}.text`,
+  ods: `${OPEN_DOCUMENT}.spreadsheet`,
+  odp: `${OPEN_DOCUMENT}.presentation`,
+  epub: 'application/epub+zip',
+  rtf: 'application/rtf',
+  email: 'message/rfc822',
+  notebook: 'application/x-ipynb+json',
   csv: 'text/csv',
   markdown: 'text/markdown',
   text: 'text/plain',
@@ -64,6 +72,7 @@ export const KIND_TYPES = {
 export const BODY_TYPES: readonly string[] = [
   ...Object.values(KIND_TYPES),
   'application/xhtml+xml',
+  'text/rtf',
   'application/octet-stream',
 ]
 

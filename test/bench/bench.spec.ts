@@ -16,6 +16,9 @@ import {
   itemCounts,
   makePage,
   makePdf,
+  makeOfficeDocument,
+  OFFICE_PLANS,
+  officeFigures,
   openLoads,
   outcomeOf,
   overloadReport,
@@ -27,6 +30,7 @@ import {
   readMarkdown,
   type ScoredBlock,
   scoreDocument,
+  scoreOffice,
   scorePage,
   shingleScore,
   shingleShares,
@@ -400,6 +404,39 @@ describe('the corpus of pages', () => {
       return { score: scorePage(page, { html: page.bytes.toString(), markdown: page.markdown }) }
     })
     expect(missed(htmlFigures(pages)).map(({ name }) => name)).toContain('shingle F1 of the main content')
+  })
+})
+
+describe('the corpus of office documents', () => {
+  const bytesOf = (plan: Plan): string => Buffer.from(makeOfficeDocument(plan).bytes).toString('base64')
+
+  it('is the same each time it is made', () => {
+    expect(OFFICE_PLANS.map(bytesOf)).toEqual(OFFICE_PLANS.map(bytesOf))
+  })
+
+  it('is read by the engine within every bar', async () => {
+    const documents = []
+    for (const plan of OFFICE_PLANS.filter((_, index) => index % 6 > 3)) {
+      const truth = makeOfficeDocument(plan)
+      const input = { bytes: new Uint8Array(truth.bytes), contentType: '', name: '', baseUrl: '' }
+      const { markdown } = await readDocument(input, LIMITS)
+      documents.push({ kind: truth.kind, score: scoreOffice(truth, markdown) })
+    }
+    expect(documents).toHaveLength(14)
+    expect(missed(officeFigures(documents))).toEqual([])
+  })
+
+  it('misses its bars when structure is lost', () => {
+    const truth = makeOfficeDocument(OFFICE_PLANS[0] as Plan)
+    const text = truth.blocks.map((block) => ('text' in block ? block.text : '')).join('\n\n')
+    const figures = officeFigures([{ kind: 'docx', score: scoreOffice(truth, text.replaceAll('$', '')) }])
+    expect(missed(figures).map(({ name }) => name)).toEqual(
+      expect.arrayContaining([
+        'docx: heading F1 with levels',
+        'docx: programs read to the character',
+        'docx: equations',
+      ]),
+    )
   })
 })
 

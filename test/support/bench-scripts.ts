@@ -118,6 +118,14 @@ export const { htmlFigures, scorePage } = (await load('measure/own-html.mjs')) a
   htmlFigures: (pages: { score: unknown }[]) => Figure[]
   scorePage: (page: Truth, output: { html: string; markdown: string }) => unknown
 }
+export const { makeOfficeDocument, OFFICE_PLANS } = (await load('office/corpus.mjs')) as {
+  makeOfficeDocument: (plan: Plan) => Truth & { kind: string }
+  OFFICE_PLANS: Plan[]
+}
+export const { officeFigures, scoreOffice } = (await load('measure/own-office.mjs')) as {
+  officeFigures: (documents: { kind: string; score: unknown }[]) => Figure[]
+  scoreOffice: (truth: Truth, markdown: string) => unknown
+}
 export const { DocumentReader } = (await load('reading/document-reader.mjs')) as {
   DocumentReader: new (enginePath: string) => {
     peakBytes: number

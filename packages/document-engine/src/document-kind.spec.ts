@@ -72,6 +72,30 @@ describe('the kind of a document', () => {
   })
 
   it.each([
+    ['application/epub+zip', 'epub'],
+    ['application/vnd.oasis.opendocument.text', 'odt'],
+    ['application/vnd.oasis.opendocument.text-template\n', 'odt'],
+    ['application/vnd.oasis.opendocument.spreadsheet', 'ods'],
+    ['application/vnd.oasis.opendocument.presentation', 'odp'],
+  ])('is known of packages by their type %s', (type, kind) => {
+    expect(documentKind(input(zipOf({ mimetype: type }), 'application/zip', 'x.zip'))).toBe(kind)
+  })
+
+  it.each([
+    ['a book without its type', zipOf({ 'META-INF/container.xml': '' }), '', 'epub'],
+    ['rich text', '{\\rtf1\\ansi x}', '', 'rtf'],
+    ['a notebook', '{ "cells": [{"cell_type": "code"}], "nbformat": 4}', 'x.json', 'notebook'],
+    ['other JSON', '{"a": "nbformat, cell_type"}', 'x.json', 'text'],
+    ['a message', 'Received: x\r\n by y\r\nFrom: a@b.c\r\n\r\nHello', 'x.txt', 'email'],
+    ['a message of a mailbox', 'From a@b.c Mon\nFrom: a@b.c\nMessage-ID: <x>\n\nHello', '', 'email'],
+    ['a message by its name', 'Subject: x\n\nHello', 'x.eml', 'email'],
+    ['a memo', 'From: Ann\nTo: Bob\nSubject: Tea\n\nHello', 'x.txt', 'text'],
+    ['a text that speaks of fields', 'From: Ann\nMessage-ID: x\nand more words\n\nHello', 'x.txt', 'text'],
+  ])('is known of %s', (_name, content, name, kind) => {
+    expect(documentKind(input(content, '', name))).toBe(kind)
+  })
+
+  it.each([
     ['text/markdown', 'x', '# x', 'markdown'],
     ['text/plain', 'README.md', '# x', 'markdown'],
     ['', 'readme.markdown', '<p align="center">x</p>', 'markdown'],
@@ -109,7 +133,6 @@ describe('a document that cannot be read', () => {
     ['7z\xbc\xaf\x27\x1c', 'a 7-Zip archive'],
     ['MZ\x90\0\x03', 'a program'],
     ['\x7fELF\x02', 'a program'],
-    ['{\\rtf1\\ansi', 'a rich text (RTF) file'],
     ['%!PS-Adobe-3.0', 'a PostScript file'],
     ['<?xml version="1.0"?><svg xmlns="x">', 'an SVG picture'],
   ])('%j is called by what it looks like', (content, format) => {
@@ -131,7 +154,7 @@ describe('a document that cannot be read', () => {
 
   it('is a ZIP archive or another kind of file in one', () => {
     expect(refusal(zipOf({ 'a.txt': 'x' }))).toContain('a ZIP archive')
-    expect(refusal(zipOf({ mimetype: 'application/vnd.oasis.opendocument.text', 'content.xml': '' }))).toContain(
+    expect(refusal(zipOf({ mimetype: 'application/vnd.oasis.opendocument.graphics', 'content.xml': '' }))).toContain(
       'OpenDocument',
     )
     expect(refusal(zipOf({ '[Content_Types].xml': '', 'xl/workbook.bin': 'x' }))).toContain('.xlsb')

@@ -1,4 +1,5 @@
 import { type DocumentKind, EngineFault, type EngineInput, extensionOf, mediaTypeOf } from './model/document.js'
+import { OfficePackage } from './office/office-package.js'
 import { zipEntries } from './office/zip-directory.js'
 import { decodeText, utf16ByZeros, utf8Standing } from './text/charset.js'
 
@@ -47,7 +48,6 @@ const SIGNATURES: readonly Signature[] = [
   { bytes: 'wOF2\0', format: 'a font' },
   { bytes: 'OTTO\0', format: 'a font' },
   { bytes: '\0\x01\0\0\0', format: 'a font' },
-  { bytes: '{\\rtf', format: 'a rich text (RTF) file' },
   { bytes: '%!PS', format: 'a PostScript file' },
 ]
 
@@ -92,6 +92,20 @@ const OLE_STREAMS: readonly (readonly [stream: string, words: string])[] = [
   ['__properties_version1.0', 'an Outlook message (.msg), which cannot be read'],
 ]
 
+/** Types in the part `mimetype` of packages; those of templates continue them (ODF 1.3 part 2, 3.3; OCF 3.3, 4.3). */
+const PACKAGE_KINDS: readonly (readonly [type: string, kind: DocumentKind])[] = [
+  ['application/epub+zip', 'epub'],
+  ['application/vnd.oasis.opendocument.text', 'odt'],
+  ['application/vnd.oasis.opendocument.spreadsheet', 'ods'],
+  ['application/vnd.oasis.opendocument.presentation', 'odp'],
+]
+const LONGEST_TYPE = 1024
+
+function packageType(bytes: Uint8Array): string {
+  const type = new OfficePackage(bytes, { pages: 1, decodedBytes: LONGEST_TYPE }).read('mimetype') ?? new Uint8Array()
+  return Buffer.from(type).toString('latin1').trim()
+}
+
 /** @throws EngineFault `unsupported` for other archives, `broken`, `too_large` */
 function zipKind(bytes: Uint8Array): DocumentKind {
   const names = [...zipEntries(bytes).keys()]
@@ -101,8 +115,12 @@ function zipKind(bytes: Uint8Array): DocumentKind {
   if (names.includes('[content_types].xml')) {
     for (const [folder, kind] of FOLDERS) if (names.some((name) => name.startsWith(folder))) return kind
   }
-  const format = names.includes('mimetype') ? 'an OpenDocument file or an EPUB book' : 'a ZIP archive'
-  throw new EngineFault('unsupported', `The document looks like ${format}, which cannot be read.`)
+  const declared = names.includes('mimetype') ? packageType(bytes) : ''
+  const kind = PACKAGE_KINDS.find(([type]) => declared.startsWith(type))?.[1]
+  if (kind !== undefined) return kind
+  if (names.includes('meta-inf/container.xml')) return 'epub'
+  const format = declared.includes('opendocument') ? 'an OpenDocument file of a kind' : 'a ZIP archive,'
+  throw new EngineFault('unsupported', `The document looks like ${format} which cannot be read.`)
 }
 
 /** Office 97 to 2003 files are OLE containers, and so are newer ones that a password protects. */
@@ -113,6 +131,9 @@ function oleFault(bytes: Uint8Array): EngineFault {
   const words = OLE_STREAMS.find(([stream]) => holds(stream))?.[1]
   return new EngineFault('unsupported', `The document is ${words ?? 'in an old binary format that cannot be read'}.`)
 }
+
+/** `{\rtf` */
+const RTF_START = [0x7b, 0x5c, 0x72, 0x74, 0x66]
 
 /** PDF 32000-1, annex H 3.4.1: readers accept a header anywhere in the first 1,024 bytes. */
 const PDF_HEADER_BYTES = 1024
@@ -134,6 +155,7 @@ export function documentKind(input: EngineInput): DocumentKind {
   if (isPdf(input)) return 'pdf'
   if (startsWith(bytes, [0x50, 0x4b, 0x03, 0x04]) || startsWith(bytes, [0x50, 0x4b, 0x05, 0x06])) return zipKind(bytes)
   if (startsWith(bytes, [0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1])) throw oleFault(bytes)
+  if (startsWith(bytes, RTF_START)) return 'rtf'
   if (!isMarked(bytes)) {
     const format = foreignFormat(bytes)
     if (format !== undefined)
@@ -226,9 +248,41 @@ function textKind(input: EngineInput): DocumentKind {
   if (/^<(?:!doctype\s+)?svg[\s>]/i.test(start)) {
     throw new EngineFault('unsupported', 'The document looks like an SVG picture, which cannot be read.')
   }
+  if (isNotebook(start, input)) return 'notebook'
+  if (isEmail(head, input)) return 'email'
   const claimed = claimedKind(input)
   if (claimed !== undefined) return claimed
   return PIECE.test(start) && isUnclaimed(input) ? 'html' : 'text'
+}
+
+/** A Jupyter notebook is JSON with cells and the version of its format. */
+function isNotebook(start: string, { bytes }: EngineInput): boolean {
+  if (!start.startsWith('{')) return false
+  const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  return (
+    view.includes('"nbformat"') &&
+    view.includes('"cell_type"') &&
+    /^\{\s*"(?:cells|metadata|nbformat|worksheets)/.test(start)
+  )
+}
+
+/** Header fields that only mail programs write. */
+const MAIL_FIELDS = /^(?:message-id|mime-version|received|return-path|dkim-signature|delivered-to)$/
+const MAIL_EXTENSIONS: ReadonlySet<string> = new Set(['eml', 'mht', 'mhtml'])
+const MOST_MAIL_LINES = 2000
+
+/** Whether a text begins with the header of a message: fields up to a blank line, its author among them. */
+function isEmail(head: string, { contentType, name }: EngineInput): boolean {
+  const isClaimed = mediaTypeOf(contentType) === 'message/rfc822' || MAIL_EXTENSIONS.has(extensionOf(name))
+  const names = new Set<string>()
+  for (const line of head.replace(/^From [^\n]{0,1000}\n/, '').split('\n', MOST_MAIL_LINES)) {
+    if (line.trim() === '') break
+    const field = /^([!-9;-~]{1,80})[ \t]*:/.exec(line)?.[1]
+    if (field !== undefined) names.add(field.toLowerCase())
+    else if (!/^[ \t]/.test(line) || names.size === 0) return false
+  }
+  if (!names.has('from')) return isClaimed && names.size > 0
+  return isClaimed || [...names].some((field) => MAIL_FIELDS.test(field))
 }
 
 function claimedKind({ contentType, name }: EngineInput): DocumentKind | undefined {

@@ -11,6 +11,7 @@ import {
   WORD,
   wordFile,
   workbookFile,
+  zipOf,
 } from '../../../test/support/office-files.js'
 import {
   markdownOf as pagesMarkdown,
@@ -366,6 +367,67 @@ describe('The Markdown of any hostile document has nothing live when it is rende
           presentationFile([{ shapes: slideShape(lines.map((line) => slideParagraph(xml(line))).join('')) }]),
         )
         await expectHarmless(slideWithLink(target, lines.join('')))
+      }),
+      RUNS,
+    ))
+
+  it('if it is a Word document with equations, comments and headers', () =>
+    fc.assert(
+      fc.asyncProperty(texts, hostile, hostile, async (parts, author, header) => {
+        const runs = parts.map(
+          (text) => `<m:r><m:t>${xml(text)}</m:t></m:r><m:r><m:rPr><m:nor/></m:rPr><m:t>${xml(text)}</m:t></m:r>`,
+        )
+        const comment = '<w:r><w:commentReference w:id="0"/></w:r>'
+        const body = `<w:p>${RUN(header)}<m:oMath>${runs.join('')}</m:oMath>${comment}${RUN(header)}</w:p><w:p><m:oMathPara><m:oMath>${runs.join('')}</m:oMath></m:oMathPara></w:p>`
+        await expectHarmless(
+          wordFile(body, {
+            'word/_rels/document.xml.rels': relations([
+              { id: 'r1', type: 'comments', target: 'comments.xml' },
+              { id: 'r2', type: 'header', target: 'header1.xml' },
+            ]),
+            'word/comments.xml': `<w:comments ${WORD}><w:comment w:id="0" w:author="${xml(author)}"><w:p>${RUN(header)}</w:p></w:comment></w:comments>`,
+            'word/header1.xml': `<w:hdr ${WORD}><w:p>${RUN(header)}</w:p></w:hdr>`,
+          }),
+        )
+      }),
+      RUNS,
+    ))
+
+  it('if it is an OpenDocument text or a book', () =>
+    fc.assert(
+      fc.asyncProperty(texts, hostile, address, async (lines, note, target) => {
+        const notes = `<text:note><text:note-body><text:p>${xml(note)}</text:p></text:note-body></text:note>`
+        const paragraphs = lines.map(
+          (line) => `<text:p>${xml(line)}${notes}<text:a xlink:href="${xml(target)}">${xml(note)}</text:a></text:p>`,
+        )
+        const content = `<office:document-content><office:body><office:text>${paragraphs.join('')}</office:text></office:body></office:document-content>`
+        await expectHarmless(zipOf({ mimetype: 'application/vnd.oasis.opendocument.text', 'content.xml': content }))
+        await expectHarmless(
+          zipOf({
+            'META-INF/container.xml': '<container><rootfiles><rootfile full-path="b.opf"/></rootfiles></container>',
+            'b.opf':
+              '<package><manifest><item id="a" href="a.html" media-type="text/html"/></manifest><spine><itemref idref="a"/></spine></package>',
+            'a.html': `<p>${lines.join('<p>')}<img alt="${xml(note)}"/><a href="${xml(target)}">${xml(note)}</a>`,
+          }),
+        )
+      }),
+      RUNS,
+    ))
+
+  it('if it is rich text or a message', () =>
+    fc.assert(
+      fc.asyncProperty(texts, hostile, address, async (lines, title, target) => {
+        const rtf = (text: string): string =>
+          text.replaceAll(/[\\{}]/g, '\\$&').replaceAll(/[^ -~]/g, (character) => `\\u${character.charCodeAt(0)}?`)
+        const link = `{\\field{\\*\\fldinst HYPERLINK "${rtf(target)}"}{\\fldrslt ${rtf(title)}}}`
+        await expectHarmless(
+          `{\\rtf1 ${lines.map((line) => `${rtf(line)}{\\footnote ${rtf(title)}}${rtf(line)}\\par`).join('')}${link}}`,
+        )
+        const header = (text: string): string => text.replaceAll(/[\r\n]/g, ' ')
+        await expectHarmless(
+          `MIME-Version: 1.0\nFrom: ${header(title)}\nSubject: ${header(lines.join(''))}\n\n${lines.join('\n')}`,
+          'message/rfc822',
+        )
       }),
       RUNS,
     ))

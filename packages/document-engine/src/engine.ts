@@ -8,10 +8,15 @@ import {
   type EngineOutput,
 } from './model/document.js'
 import { readDocx } from './office/docx.js'
+import { readEpub } from './office/epub.js'
+import { readOdp, readOds, readOdt } from './office/opendocument.js'
 import { readPptx } from './office/pptx.js'
+import { readRtf } from './office/rtf.js'
 import { readXlsx } from './office/xlsx.js'
 import { readPdf } from './pdf/read-pdf.js'
 import { readCsv } from './text/csv.js'
+import { readEmail } from './text/email.js'
+import { readNotebook } from './text/notebook.js'
 import { readMarkdown, readText } from './text/read-text.js'
 
 /** HTML and Markdown are two forms of one text. */
@@ -25,6 +30,13 @@ const READERS: Readonly<Record<DocumentKind, Reader>> = {
   docx: readDocx,
   xlsx: readXlsx,
   pptx: readPptx,
+  odt: readOdt,
+  ods: readOds,
+  odp: readOdp,
+  epub: readEpub,
+  rtf: readRtf,
+  email: readEmail,
+  notebook: readNotebook,
   csv: readCsv,
   markdown: readMarkdown,
   text: readText,

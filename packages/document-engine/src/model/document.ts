@@ -28,7 +28,22 @@ export interface EngineLimits {
   readonly decodedBytes: number
 }
 
-export type DocumentKind = 'html' | 'pdf' | 'docx' | 'xlsx' | 'pptx' | 'csv' | 'markdown' | 'text'
+export type DocumentKind =
+  | 'html'
+  | 'pdf'
+  | 'docx'
+  | 'xlsx'
+  | 'pptx'
+  | 'odt'
+  | 'ods'
+  | 'odp'
+  | 'epub'
+  | 'rtf'
+  | 'email'
+  | 'notebook'
+  | 'csv'
+  | 'markdown'
+  | 'text'
 
 /**
  * What a result lacks: `pages_without_text` (pictures only; text in pictures is not read), `pages_unread` (broken),

@@ -190,6 +190,159 @@ describe('a Word document', () => {
     expect((await readWord(bytes)).markdown).toBe('moved\n')
   })
 
+  it('has equations within its lines and between them', async () => {
+    const power = '<m:sSup><m:e><m:r><m:t>x</m:t></m:r></m:e><m:sup><m:r><m:t>2</m:t></m:r></m:sup></m:sSup>'
+    const inline = `<w:p><w:r><w:t xml:space="preserve">If </w:t></w:r><m:oMath>${power}</m:oMath><w:r><w:t xml:space="preserve"> is 4, $5.</w:t></w:r></w:p>`
+    const displayed = `<w:p><m:oMathPara><m:oMathParaPr/><m:oMath>${power}</m:oMath><m:oMath><m:new><m:r><m:t>y</m:t></m:r></m:new></m:oMath></m:oMathPara></w:p>`
+    const { markdown, metadata } = await readWord(wordFile(inline + displayed))
+    expect(markdown).toBe('If $x^{2}$ is 4, $5.\n\n$$\nx^{2}\n$$\n\n$$\ny\n$$\n')
+    expect(metadata.warnings).toEqual([{ code: 'equations_unread', message: 'One equation is not read as a whole.' }])
+  })
+
+  it('has the lists that only its styles tell, with the number that each begins with', async () => {
+    const numbering =
+      '<w:abstractNum w:abstractNumId="1"><w:lvl w:ilvl="0"><w:numFmt w:val="bullet"/></w:lvl></w:abstractNum>' +
+      '<w:abstractNum w:abstractNumId="2"><w:lvl w:ilvl="0"><w:start w:val="3"/><w:numFmt w:val="decimal"/></w:lvl></w:abstractNum>' +
+      '<w:num w:numId="1"><w:abstractNumId w:val="1"/></w:num><w:num w:numId="2"><w:abstractNumId w:val="2"/></w:num>'
+    const style = (id: string, name: string, list: string): string =>
+      `<w:style w:type="paragraph" w:styleId="${id}"><w:name w:val="${name}"/>${list && `<w:pPr><w:numPr><w:numId w:val="${list}"/></w:numPr></w:pPr>`}</w:style>`
+    const bytes = wordFile(
+      withStyle('B1', 'one') +
+        withStyle('B2', 'inner') +
+        withStyle('P', 'plain') +
+        withStyle('N', 'three') +
+        withStyle('P', 'between') +
+        withStyle('N', 'four') +
+        withStyle('N3', 'deep'),
+      {
+        'word/_rels/document.xml.rels': relations([
+          { id: 'r1', type: 'styles', target: 'styles.xml' },
+          { id: 'r2', type: 'numbering', target: 'numbering.xml' },
+        ]),
+        'word/styles.xml': `<w:styles ${WORD}>${style('B1', 'List Bullet', '1')}${style('B2', 'List Bullet 2', '1')}${style('P', 'Body', '')}${style('N', 'Steps', '2')}${style('N3', 'List Number 2', '')}</w:styles>`,
+        'word/numbering.xml': `<w:numbering ${WORD}>${numbering}</w:numbering>`,
+      },
+    )
+    expect((await readWord(bytes)).markdown).toBe(
+      '- one\n  - inner\n\nplain\n\n3. three\n\nbetween\n\n4. four\n   1. deep\n',
+    )
+  })
+
+  it('keeps tables with lists and tables within their cells', async () => {
+    const cellOf = (...children: (Paragraph | Table)[]): TableCell => new TableCell({ children })
+    const inner = new Table({ rows: [new TableRow({ children: [cell('p'), cell('q')] })] })
+    const table = new Table({
+      rows: [
+        new TableRow({ children: [cell('Name'), cell('Parts')] }),
+        new TableRow({
+          children: [
+            cell('Kettle'),
+            cellOf(
+              new Paragraph({ text: 'lid', bullet: { level: 0 } }),
+              new Paragraph({ text: 'spout', bullet: { level: 0 } }),
+            ),
+          ],
+        }),
+        new TableRow({ children: [cell('Cup'), cellOf(inner)] }),
+      ],
+    })
+    expect(await markdownOf(table)).toBe(
+      '| Name | Parts |\n| --- | --- |\n| Kettle | - lid<br>- spout |\n| Cup | p q |\n',
+    )
+    const frame = new Table({ rows: [new TableRow({ children: [cellOf(new Paragraph('a'), new Paragraph('b'))] })] })
+    expect(await markdownOf(frame)).toBe('a\n\nb\n')
+  })
+
+  it('has checkboxes as tasks, of content controls and of forms', async () => {
+    const control = (mark: string, text: string): string =>
+      '<w:p><w:sdt><w:sdtPr><w14:checkbox xmlns:w14="http://schemas.microsoft.com/office/word/2010/wordml">' +
+      `<w14:checked w14:val="${mark}"/></w14:checkbox></w:sdtPr><w:sdtContent><w:r><w:t>☐</w:t></w:r></w:sdtContent></w:sdt>` +
+      `<w:r><w:t xml:space="preserve">${text}</w:t></w:r></w:p>`
+    const field =
+      '<w:p><w:r><w:fldChar w:fldCharType="begin"><w:ffData><w:checkBox><w:default w:val="1"/></w:checkBox></w:ffData></w:fldChar></w:r>' +
+      '<w:r><w:instrText> FORMCHECKBOX </w:instrText></w:r><w:r><w:fldChar w:fldCharType="end"/></w:r><w:r><w:t> wash</w:t></w:r></w:p>'
+    const { markdown } = await readWord(
+      wordFile(control('1', ' boil') + control('0', ' pour') + field + control('1', '')),
+    )
+    expect(markdown).toBe('- [x] boil\n- [ ] pour\n- [x] wash\n\n☒\n')
+  })
+
+  it('has code by the font, with its blank lines', async () => {
+    const typed = (text: string): string =>
+      `<w:r><w:rPr><w:rFonts w:ascii="Courier New"/></w:rPr><w:t xml:space="preserve">${text}</w:t></w:r>`
+    const line = (text: string): string => `<w:p>${typed(text)}</w:p>`
+    const prose = wordParagraph(
+      'Words that are longer than the code beneath them, as they are in all documents of this kind.',
+    )
+    const mixed = `<w:p><w:r><w:t xml:space="preserve">Call </w:t></w:r>${typed('run()')}</w:p>`
+    expect(
+      (await readWord(wordFile(line('') + prose + line('if x:') + line('') + line('  y') + line('') + mixed))).markdown,
+    ).toMatch(/kind\.\n\n```\nif x:\n\n {2}y\n```\n\nCall `run\(\)`\n$/)
+    expect((await readWord(wordFile(line('A letter') + line('typed.')))).markdown).toBe('A letter\n\ntyped.\n')
+    const empty = '<w:p><w:pPr><w:pStyle w:val="S0"/></w:pPr></w:p>'
+    expect((await readWord(styled(['Code'], withStyle('S0', 'a') + empty + withStyle('S0', '  b')))).markdown).toBe(
+      '```\na\n\n  b\n```\n',
+    )
+  })
+
+  it('has the text of its boxes once, of the newer of two forms', async () => {
+    const box = (text: string): string => `<w:txbxContent>${wordParagraph(text)}</w:txbxContent>`
+    const drawing = `<w:drawing><wp:anchor><wp:docPr id="1"/><a:graphic><wps:txbx>${box('in a box')}</wps:txbx></a:graphic></wp:anchor></w:drawing>`
+    const old = `<w:pict><v:textbox xmlns:v="urn:schemas-microsoft-com:vml">${box('in a box')}</v:textbox></w:pict>`
+    const both = `<mc:AlternateContent><mc:Choice>${drawing}</mc:Choice><mc:Fallback>${old}</mc:Fallback></mc:AlternateContent>`
+    const body = `<w:p><w:r><w:t>a</w:t></w:r><w:r>${both}</w:r></w:p><w:p><w:r>${old}</w:r></w:p>`
+    expect((await readWord(wordFile(body))).markdown).toBe('a\n\nin a box\n\nin a box\n')
+  })
+
+  it('has its headers and footers once at the end, without numbers of pages', async () => {
+    const field =
+      '<w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:instrText> PAGE </w:instrText></w:r>' +
+      '<w:r><w:fldChar w:fldCharType="separate"/></w:r><w:r><w:t>7</w:t></w:r><w:r><w:fldChar w:fldCharType="end"/></w:r>'
+    const bytes = wordFile(wordParagraph('Text'), {
+      'word/_rels/document.xml.rels': relations([
+        { id: 'r1', type: 'header', target: 'header1.xml' },
+        { id: 'r2', type: 'header', target: 'header2.xml' },
+        { id: 'r3', type: 'footer', target: 'footer1.xml' },
+      ]),
+      'word/header1.xml': `<w:hdr ${WORD}>${wordParagraph('Kettle Ltd')}${wordParagraph('Text')}</w:hdr>`,
+      'word/header2.xml': `<w:hdr ${WORD}>${wordParagraph('Kettle Ltd')}</w:hdr>`,
+      'word/footer1.xml': `<w:ftr ${WORD}><w:p><w:r><w:t>No. 12</w:t><w:tab/><w:t>Page </w:t></w:r>${field}</w:p></w:ftr>`,
+    })
+    expect((await readWord(bytes)).markdown).toBe('Text\n\n---\n\nKettle Ltd\n\nNo. 12\n')
+  })
+
+  it('has comments as notes', async () => {
+    const bytes = wordFile(
+      '<w:p><w:r><w:t>Tea</w:t></w:r><w:r><w:commentReference w:id="0"/></w:r><w:r><w:t xml:space="preserve"> time</w:t></w:r></w:p>',
+      {
+        'word/_rels/document.xml.rels': relations([{ id: 'r1', type: 'comments', target: 'comments.xml' }]),
+        'word/comments.xml': `<w:comments ${WORD}><w:comment w:id="0" w:author="Ann Lee" w:initials="AL">${wordParagraph('Coffee?')}</w:comment></w:comments>`,
+      },
+    )
+    expect((await readWord(bytes)).markdown).toBe('Tea[^1] time\n\n[^1]: **Ann Lee:** Coffee?\n')
+  })
+
+  it('says its language, and how many pictures and objects are left out', async () => {
+    const drawing = (more: string): string =>
+      `<w:r><w:drawing><wp:inline><wp:docPr id="1"/><a:blip/>${more}</wp:inline></w:drawing></w:r>`
+    const object =
+      '<w:r><w:object><v:shape><v:imagedata/></v:shape><o:OLEObject ProgID="Excel.Sheet.12"/></w:object></w:r>'
+    const body = `<w:p><w:r><w:t>a</w:t></w:r>${drawing('')}${drawing('')}${drawing('<a:decorative val="1"/>')}${object}</w:p>`
+    const { metadata } = await readWord(
+      wordFile(body, {
+        'word/_rels/document.xml.rels': relations([{ id: 'r1', type: 'styles', target: 'styles.xml' }]),
+        'word/styles.xml': `<w:styles ${WORD}><w:docDefaults><w:rPrDefault><w:rPr><w:lang w:val="de_at"/></w:rPr></w:rPrDefault></w:docDefaults></w:styles>`,
+      }),
+    )
+    expect(metadata).toMatchObject({
+      language: 'de-AT',
+      warnings: [
+        { code: 'pictures_dropped', message: '2 pictures have no description.' },
+        { code: 'attachments_unread', message: 'One embedded object is not read.' },
+      ],
+    })
+  })
+
   it('keeps words that look like markup', async () => {
     const body = wordParagraph('1 &lt; 2 &amp;amp; &lt;script&gt;alert(1)&lt;/script&gt; ]]&gt; &#x1F600;')
     expect((await readWord(wordFile(body))).markdown).toBe('1 < 2 \\&amp; \\<script>alert(1)\\</script> ]]> 😀\n')

@@ -1,160 +1,105 @@
 import { zipSync } from 'fflate'
-import { parseHTML } from 'linkedom'
 import mammoth from 'mammoth'
+import { noteLabel, noteReference, restoreFootnotes } from '../markdown/footnote-marks.js'
 import { htmlToMarkdown } from '../markdown/html-to-markdown.js'
-import type { MarkupNode } from '../markdown/markup-node.js'
-import { EngineFault, type EngineInput, type EngineLimits, type EngineOutput, faultBehind } from '../model/document.js'
-import { alternativeText, coreMetadata, mainPart, OfficePackage, relationshipsOf, shortLine } from './office-package.js'
-import { elementCounter, scanXml, type XmlElement } from './xml.js'
-
-/** The part of linkedom's DOM that is used here; the project is compiled without DOM types. */
-interface OfficeElement extends MarkupNode {
-  readonly textContent: string
-  readonly parentElement: OfficeElement | null
-  readonly children: readonly OfficeElement[]
-  readonly childNodes: readonly OfficeElement[]
-  getAttribute(name: string): string | null
-  hasAttribute(name: string): boolean
-  querySelectorAll(selector: string): Iterable<OfficeElement>
-  append(...nodes: (OfficeElement | string)[]): void
-  before(...nodes: (OfficeElement | string)[]): void
-  replaceWith(...nodes: (OfficeElement | string)[]): void
-  remove(): void
-}
-
-interface OfficeDocument {
-  readonly body: OfficeElement
-  createElement(name: string): OfficeElement
-  querySelectorAll(selector: string): Iterable<OfficeElement>
-}
-
-/** Parses HTML as the body of a document. */
-function parseOfficeHtml(html: string): OfficeDocument {
-  const window = parseHTML(`<!doctype html><html><body>${html}</body></html>`) as unknown as {
-    document: OfficeDocument
-  }
-  return window.document
-}
-
-/** Unicode noncharacters that mark the number of a note until the Markdown is written; texts keep none of them. */
-const OPEN = '\ufdd0'
-const CLOSE = '\ufdd1'
-const CLOSE_LABEL = '\ufdd2'
+import {
+  EngineFault,
+  type EngineInput,
+  type EngineLimits,
+  type EngineOutput,
+  type EngineWarning,
+  faultBehind,
+} from '../model/document.js'
+import {
+  alternativeText,
+  coreMetadata,
+  lacking,
+  mainPart,
+  OfficePackage,
+  relationshipsOf,
+  shortLine,
+} from './office-package.js'
+import { runningText } from './word-running-text.js'
+import {
+  markHeaders,
+  type OfficeDocument,
+  type OfficeElement,
+  parseOfficeHtml,
+  placeMarks,
+  replaceCheckboxes,
+  replaceTyped,
+} from './word-html.js'
+import { CODE_PARAGRAPH, CODE_RUN, LIST_PARAGRAPH, TYPED_PARAGRAPH, type WordFindings, wordPart } from './word-part.js'
+import { WordNumbering, WordStyles } from './word-styles.js'
+import { elementCounter } from './xml.js'
 
 /**
- * Marks the references to notes and the notes themselves in HTML as mammoth makes it: `<sup><a
- * href="#footnote-7">[1]</a></sup>` in the text, and at the end a list of notes, in the order of their references.
+ * Marks the references to notes and comments, and these themselves, in HTML as mammoth makes it: `<sup><a
+ * href="#footnote-7">[1]</a></sup>` in the text, and at the end a list of notes, in the order of their references; comments in
+ * a list of definitions behind it. Comments are numbered behind the notes.
  */
-function markFootnotes(document: OfficeDocument): void {
+function markNotes(document: OfficeDocument): void {
   const notes = [...document.querySelectorAll('li[id^="footnote-"], li[id^="endnote-"]')]
   for (const reference of document.querySelectorAll('a[id^="footnote-ref-"], a[id^="endnote-ref-"]')) {
-    const number = /\d+/.exec(reference.textContent)?.[0] ?? ''
-    const parent = reference.parentElement
-    const isRaised = parent?.localName === 'sup' && parent.children.length === 1
-    const marked = isRaised ? parent : reference
-    marked.replaceWith(mark(number))
+    markReference(reference, /\d+/.exec(reference.textContent)?.[0] ?? '')
   }
   notes.forEach((note, index) => {
-    note.parentElement?.before(noteParagraph(document, note, `${OPEN}${String(index + 1)}${CLOSE_LABEL} `))
+    note.parentElement?.before(noteParagraph(document, note, noteLabel(index + 1)))
   })
   notes[0]?.parentElement?.remove()
+  markComments(document, notes.length)
 }
 
-/**
- * Replaces the marks by GFM footnotes. Where footnotes are not rendered, a reference before `(` or `:` would be a link or its
- * definition, and so would a note of a single word: a blank divides it if it has a scheme.
- */
-function restoreFootnotes(markdown: string): string {
-  return markdown
-    .replaceAll(
-      /\ufdd0(\d*)\ufdd1(?=([(:[]?))/g,
-      (_mark, number: string, next: string) => `[^${number}]${next && '\\'}`,
-    )
-    .replaceAll(
-      /\ufdd0(\d+)\ufdd2 (?:(?!https?:\/\/)([a-z][a-z\d+.-]*:)(?=\S))?/gi,
-      (_mark, number: string, scheme = '') => (scheme === '' ? `[^${number}]: ` : `[^${number}]: ${scheme} `),
-    )
+function markReference(reference: OfficeElement, number: string): void {
+  const parent = reference.parentElement
+  const isRaised = parent?.localName === 'sup' && parent.children.length === 1
+  const marked = isRaised ? parent : reference
+  marked.replaceWith(noteReference(number))
 }
 
-function mark(number: string): string {
-  return `${OPEN}${number}${CLOSE}`
+function markComments(document: OfficeDocument, notes: number): void {
+  const numbers = new Map<string, number>()
+  const comments = [...document.querySelectorAll('dt[id^="comment-"]')]
+  comments.forEach((term, index) => {
+    numbers.set(term.getAttribute('id') ?? '', notes + index + 1)
+  })
+  for (const reference of document.querySelectorAll('a[id^="comment-ref-"]')) {
+    const number = numbers.get((reference.getAttribute('href') ?? '').slice(1))
+    if (number !== undefined) markReference(reference, String(number))
+  }
+  comments.forEach((term, index) => {
+    const author = /\[(.*?)\d*\]$/.exec(term.textContent)?.[1] ?? ''
+    const text = term.nextElementSibling
+    const label = noteLabel(notes + index + 1)
+    if (text !== null) term.parentElement?.before(noteParagraph(document, text, label, author))
+  })
+  comments[0]?.parentElement?.remove()
 }
 
 /** Joins the content of a note into one paragraph: in GFM further ones would have to be indented. */
-function noteParagraph(document: OfficeDocument, note: OfficeElement, label: string): OfficeElement {
-  for (const back of note.querySelectorAll('a[href^="#footnote-ref-"], a[href^="#endnote-ref-"]')) back.remove()
+function noteParagraph(document: OfficeDocument, note: OfficeElement, label: string, author = ''): OfficeElement {
+  for (const back of note.querySelectorAll(
+    'a[href^="#footnote-ref-"], a[href^="#endnote-ref-"], a[href^="#comment-ref-"]',
+  ))
+    back.remove()
   const paragraph = document.createElement('p')
   paragraph.append(label)
+  if (author !== '') {
+    const name = document.createElement('strong')
+    name.append(`${author}:`)
+    paragraph.append(name, ' ')
+  }
   for (const child of [...note.childNodes]) {
-    paragraph.append(...(child.localName === 'p' ? child.childNodes : [child]), ' ')
+    for (const part of child.localName === 'p' ? [...child.childNodes] : [child]) paragraph.append(part)
+    paragraph.append(' ')
   }
   return paragraph
-}
-
-/** Elements for appearance and page layout, half of a Word document. None holds text or is used by the style map. */
-const LOOKS: ReadonlySet<string> = new Set(
-  (
-    'rFonts sz szCs bCs iCs lang color kern spacing position w noProof effect shd bdr fitText snapToGrid ' +
-    'eastAsianLayout webHidden rtl cs em shadow outline ind jc tabs keepNext keepLines widowControl ' +
-    'contextualSpacing pBdr outlineLvl autoSpaceDE autoSpaceDN adjustRightInd suppressAutoHyphens textAlignment ' +
-    'cnfStyle divId tblW tblInd tblBorders tblLayout tblLook tblCellMar tblGrid tblOverlap tblpPr tcW tcBorders ' +
-    'tcMar vAlign noWrap hideMark textDirection trHeight cantSplit sectPr proofErr lastRenderedPageBreak ' +
-    'bookmarkEnd rPrChange pPrChange tcPrChange trPrChange'
-  ).split(' '),
-)
-
-/**
- * A part of a Word document without elements for appearance, because mammoth builds a tree of every element. This scan also
- * refuses parts that are too deep or too large, or that declare entities.
- *
- * @param countElement called for each element that stays; throws when there were too many
- * @throws EngineFault `broken`, `too_large`
- */
-function slimmed(bytes: Uint8Array, countElement: ReturnType<typeof elementCounter>): string {
-  const xml: string[] = ['<?xml version="1.0" encoding="UTF-8"?>']
-  let skippedDepth = 0
-  scanXml(bytes, {
-    open(name, attributes, prefixedName) {
-      if (skippedDepth > 0 || LOOKS.has(name)) {
-        skippedDepth += 1
-        return
-      }
-      countElement()
-      xml.push(`<${prefixedName}${attributeText(attributes)}>`)
-    },
-    text(text) {
-      if (skippedDepth === 0) xml.push(escapeXml(text))
-    },
-    close(_name, prefixedName) {
-      if (skippedDepth > 0) skippedDepth -= 1
-      else xml.push(`</${prefixedName}>`)
-    },
-  })
-  return xml.join('')
-}
-
-function attributeText(attributes: XmlElement['attributes']): string {
-  let text = ''
-  for (const [name, value] of Object.entries(attributes)) {
-    // Ids of editing sessions (rsid): one to five on every paragraph and run.
-    if (!name.includes(':rsid')) text += ` ${name}="${escapeXml(value).replaceAll('"', '&quot;')}"`
-  }
-  return text
-}
-
-/** Leaves out characters that XML 1.0 cannot represent, and those that mark notes. */
-function escapeXml(text: string): string {
-  return text
-    .replaceAll(/[^\t\n\r\u0020-\ufdcf\ufdf0-\ufffd]/g, '')
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
 }
 
 /** Most elements of all parts without appearance: mammoth needs about two kilobytes for each. */
 const MOST_ELEMENTS = 250_000
 /** Parts with text or with styles, besides the main part. */
-const PARTS_OF_TEXT: ReadonlySet<string> = new Set(['styles', 'numbering', 'footnotes', 'endnotes'])
+const PARTS_OF_TEXT: ReadonlySet<string> = new Set(['styles', 'numbering', 'footnotes', 'endnotes', 'comments'])
 
 const NO_WORD = 'The file is damaged: it is no complete Word document.'
 
@@ -167,29 +112,81 @@ const STYLE_MAP = [
   ...['Quote', 'Intense Quote', 'Block Text', 'Quotations'].map(
     (name) => `p[style-name='${name}'] => blockquote > p:fresh`,
   ),
-  ...['Code', 'Source Code', 'HTML Preformatted', 'Preformatted Text', 'Plain Text', 'macro'].map(
-    (name) => `p[style-name='${name}'] => pre:separator('\\n')`,
+  `p.${CODE_PARAGRAPH} => pre:separator('\\n')`,
+  `p.${TYPED_PARAGRAPH} => pre.typed:separator('\\n')`,
+  `r.${CODE_RUN} => code`,
+  ...['ul', 'ol'].flatMap((list) =>
+    Array.from(
+      { length: 9 },
+      (_, level) => `p.${LIST_PARAGRAPH}-${list}-${level} => ${'ul|ol > li > '.repeat(level)}${list} > li:fresh`,
+    ),
   ),
+  'comment-reference => sup',
   ...['Code', 'HTML Code', 'Verbatim Char', 'Source Text'].map((name) => `r[style-name='${name}'] => code`),
   "p[style-name='TOC Heading'] => !",
   ...Array.from({ length: 9 }, (_, index) => `p[style-name='toc ${index + 1}'] => !`),
 ]
 
 /**
- * Reads a Word document; pictures are replaced by their alternative text.
+ * Reads a Word document. Pictures are replaced by their alternative text; headers and footers follow the text once, behind a
+ * rule; comments are notes.
  *
  * @throws EngineFault `broken`, `too_large`, `encrypted`
  */
 export async function readDocx(input: EngineInput, limits: EngineLimits): Promise<EngineOutput> {
   const pack = new OfficePackage(input.bytes, limits)
-  const document = parseOfficeHtml(await convertedHtml(checkedParts(pack)))
+  const main = mainPart(pack) ?? 'word/document.xml'
+  const findings: WordFindings = { equations: [], unreadEquations: 0, droppedPictures: 0, unreadObjects: 0 }
+  const { archive, language } = checkedParts(pack, main, findings)
+  const document = parseOfficeHtml(await convertedHtml(archive))
+  const title = titleAtTop(document)
   replacePictures(document)
+  replaceTyped(document)
   replaceCheckboxes(document)
-  markFootnotes(document)
+  markHeaders(document)
+  markNotes(document)
+  placeMarks(document, findings.equations)
+  addRunningText(document, runningText(pack, main))
   const markdown = restoreFootnotes(htmlToMarkdown(document.body, { baseUrl: '' }))
   const metadata = coreMetadata(pack)
-  const title = metadata.title || titleAtTop(document)
-  return { kind: 'docx', metadata: { ...metadata, title }, html: '', markdown, pages: 1 }
+  return {
+    kind: 'docx',
+    metadata: {
+      ...metadata,
+      title: metadata.title || title,
+      language: metadata.language || language,
+      warnings: warningsOf(findings),
+    },
+    html: '',
+    markdown,
+    pages: 1,
+  }
+}
+
+function warningsOf({ unreadEquations, droppedPictures, unreadObjects }: WordFindings): EngineWarning[] {
+  return [
+    ...lacking('pictures_dropped', droppedPictures, 'picture has no description', 'pictures have no description'),
+    ...lacking(
+      'equations_unread',
+      unreadEquations,
+      'equation is not read as a whole',
+      'equations are not read as a whole',
+    ),
+    ...lacking('attachments_unread', unreadObjects, 'embedded object is not read', 'embedded objects are not read'),
+  ]
+}
+
+/** Headers and footers behind the text, as far as it does not say the same. */
+function addRunningText(document: OfficeDocument, lines: readonly string[]): void {
+  const said = new Set(document.body.children.map(({ textContent }) => textContent.trim()))
+  const others = lines.filter((line) => !said.has(line))
+  if (others.length === 0 || said.size === 0) return
+  document.body.append(document.createElement('hr'))
+  for (const line of others) {
+    const paragraph = document.createElement('p')
+    paragraph.append(line)
+    document.body.append(paragraph)
+  }
 }
 
 /** Title from the first heading: few documents have one in their properties. */
@@ -199,25 +196,32 @@ function titleAtTop(document: OfficeDocument): string {
 }
 
 /** A package with only the parts that mammoth reads, each inflated and checked before. */
-function checkedParts(pack: OfficePackage): Buffer {
-  const main = mainPart(pack) ?? 'word/document.xml'
+function checkedParts(
+  pack: OfficePackage,
+  main: string,
+  findings: WordFindings,
+): { archive: Buffer; language: string } {
   if (pack.pathOf(main) === undefined) throw new EngineFault('broken', NO_WORD)
   const related = [...relationshipsOf(pack, main).values()].filter(({ type }) => PARTS_OF_TEXT.has(type))
   const texts = [main, ...related.map(({ target }) => target)]
-  const parts: Record<string, Uint8Array> = {}
-  const countElement = elementCounter(MOST_ELEMENTS)
-  for (const name of new Set([
-    '[Content_Types].xml',
-    '_rels/.rels',
-    ...texts.flatMap((text) => [text, relationsPart(text)]),
-  ])) {
+  const contents = new Map<string, Uint8Array>()
+  for (const name of ['[Content_Types].xml', '_rels/.rels', ...texts.flatMap((text) => [text, relationsPart(text)])]) {
     const path = pack.pathOf(name)
-    const bytes = pack.read(name)
-    if (path === undefined || bytes === undefined) continue
-    parts[path] = Buffer.from(slimmed(bytes, countElement))
+    const bytes = path === undefined || contents.has(path) ? undefined : pack.read(name)
+    if (path !== undefined && bytes !== undefined) contents.set(path, bytes)
   }
-  const zip = zipSync(parts, { level: 0 })
-  return Buffer.from(zip.buffer, zip.byteOffset, zip.byteLength)
+  const contentOf = (type: string): Uint8Array | undefined =>
+    contents.get(pack.pathOf(related.find((one) => one.type === type)?.target ?? '') ?? '')
+  const styles = new WordStyles(contentOf('styles'))
+  const context = {
+    styles,
+    numbering: new WordNumbering(contentOf('numbering')),
+    findings,
+    countElement: elementCounter(MOST_ELEMENTS),
+  }
+  const parts = [...contents].map(([path, bytes]) => [path, Buffer.from(wordPart(bytes, context))] as const)
+  const zip = zipSync(Object.fromEntries(parts), { level: 0 })
+  return { archive: Buffer.from(zip.buffer, zip.byteOffset, zip.byteLength), language: styles.language }
 }
 
 async function convertedHtml(buffer: Buffer): Promise<string> {
@@ -245,13 +249,5 @@ function relationsPart(part: string): string {
 function replacePictures(document: OfficeDocument): void {
   for (const picture of document.querySelectorAll('img')) {
     picture.replaceWith(alternativeText(picture.getAttribute('alt')))
-  }
-}
-
-/** Checkboxes at the start of a list item become Markdown tasks; others become characters. */
-function replaceCheckboxes(document: OfficeDocument): void {
-  for (const box of document.querySelectorAll('input')) {
-    if (box.parentElement?.localName === 'li') continue
-    box.replaceWith(box.hasAttribute('checked') ? '☒' : '☐')
   }
 }

@@ -1,6 +1,14 @@
 import { crc32, inflateRawSync } from 'node:zlib'
 import { collapseSpaces } from '../markdown/escape-markdown.js'
-import { EngineFault, type EngineLimits, type EngineMetadata, languageTag, NO_METADATA } from '../model/document.js'
+import {
+  EngineFault,
+  type EngineLimits,
+  type EngineMetadata,
+  type EngineWarning,
+  type EngineWarningCode,
+  languageTag,
+  NO_METADATA,
+} from '../model/document.js'
 import { childElements, descendant, parseXml, textOf } from './xml.js'
 import { brokenZip, partName, zipEntries, type ZipEntry } from './zip-directory.js'
 
@@ -168,4 +176,9 @@ export function shortLine(text: string): string {
 function propertiesPart(pack: OfficePackage): string {
   for (const { type, target } of relationshipsOf(pack, '').values()) if (type === 'core-properties') return target
   return 'docProps/core.xml'
+}
+
+/** The warning that a document lacks so many things, in the words for one and for several; none for zero. */
+export function lacking(code: EngineWarningCode, count: number, one: string, several: string): EngineWarning[] {
+  return count === 0 ? [] : [{ code, message: count === 1 ? `One ${one}.` : `${count} ${several}.` }]
 }

@@ -1,5 +1,7 @@
 import { EngineFault } from '../model/document.js'
-import { kindOfFormat, type NumberKind, numberText } from './xlsx-number-format.js'
+import { escapeHtml } from '../text/escape-html.js'
+import { equationTex } from './equation-tex.js'
+import { NumberFormat } from './xlsx-number-format.js'
 import { childElements, descendant, relationId, textOf, type XmlElement } from './xml.js'
 
 export type Marker = 'none' | 'bullet' | 'number'
@@ -18,6 +20,8 @@ export interface TextContext {
   readonly inherited: (level: number) => Marker | undefined
   /** URLs by the ids of their relationships. */
   readonly links: ReadonlyMap<string, string>
+  /** Called for an equation of which a part is not read. */
+  readonly onUnreadEquation?: () => void
 }
 
 /** A text body (`txBody`) as HTML: paragraphs, and lists nested by their levels. */
@@ -27,18 +31,33 @@ export function textBodyHtml(body: XmlElement | undefined, context: TextContext)
 }
 
 /** The runs of a paragraph, with their emphasis and links. */
-export function inlineHtml(paragraph: XmlElement, links: TextContext['links']): string {
+export function inlineHtml(
+  paragraph: XmlElement,
+  links: TextContext['links'],
+  onUnreadEquation?: TextContext['onUnreadEquation'],
+): string {
   return childElements(paragraph)
     .map((run) => {
       if (run.name === 'br') return '<br>'
+      if (run.name === 'AlternateContent') return equationHtml(descendant(run, 'Choice', 'm'), onUnreadEquation)
+      if (run.name === 'm') return equationHtml(run, onUnreadEquation)
       if (run.name !== 'r' && run.name !== 'fld') return ''
       return runHtml(descendant(run, 'rPr'), escapeHtml(textOf(descendant(run, 't'))), links)
     })
     .join('')
 }
 
-export function escapeHtml(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
+/** An equation in the form that MathJax keeps it in. */
+function equationHtml(math: XmlElement | undefined, onUnread: TextContext['onUnreadEquation']): string {
+  const displayed = childElements(descendant(math, 'oMathPara'), 'oMath')
+  const type = displayed.length > 0 ? 'math/tex; mode=display' : 'math/tex'
+  return [...displayed, ...childElements(math, 'oMath')]
+    .map((equation) => {
+      const { tex, isWhole } = equationTex(equation)
+      if (!isWhole) onUnread?.()
+      return `<script type="${type}">${tex.replaceAll('</', '< /')}</script>`
+    })
+    .join('')
 }
 
 /** Marker in the properties of a paragraph or of a level of a list style. */
@@ -69,7 +88,7 @@ function readParagraph(paragraph: XmlElement, body: XmlElement | undefined, cont
     level,
     marker: markerOf(properties) ?? markerOf(ownStyle) ?? context.inherited(level) ?? 'none',
     start: /^\d{1,5}$/.exec(descendant(properties, 'buAutoNum')?.attributes.startAt ?? '')?.[0] ?? '1',
-    html: inlineHtml(paragraph, context.links),
+    html: inlineHtml(paragraph, context.links, context.onUnreadEquation),
   }
 }
 
@@ -146,17 +165,18 @@ function missing({ categories, values }: Series): [string, string][] {
 function points(element: XmlElement | undefined): Map<string, string> {
   const found = new Map<string, string>()
   const open = [...childElements(element)]
-  let kind: NumberKind | undefined
+  let format: NumberFormat | undefined
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    if (next.name === 'numCache' || next.name === 'numLit') kind = kindOfFormat(textOf(descendant(next, 'formatCode')))
-    if (next.name === 'pt') found.set(next.attributes.idx ?? '', pointText(textOf(descendant(next, 'v')), kind))
+    if (next.name === 'numCache' || next.name === 'numLit')
+      format = new NumberFormat(textOf(descendant(next, 'formatCode')))
+    if (next.name === 'pt') found.set(next.attributes.idx ?? '', pointText(textOf(descendant(next, 'v')), format))
     else open.push(...childElements(next).reverse())
   }
   return found
 }
 
-function pointText(value: string, kind: NumberKind | undefined): string {
-  return kind === undefined ? value : numberText(value, kind, false)
+function pointText(value: string, format: NumberFormat | undefined): string {
+  return format === undefined ? value : format.text(value, false)
 }
 
 function textRuns(element: XmlElement | undefined): string {

@@ -104,6 +104,59 @@ describe('a presentation', () => {
     ).toBe('- step\n\nin a group\n\nA cup\n')
   })
 
+  it('is in the order of the places on the slide, its title first', () => {
+    const at = (text: string, x: number, y: number, width = 100, height = 50): string =>
+      shape(paragraph(text)).replace('<p:txBody>', `<p:spPr>${place('xfrm', x, y, width, height)}</p:spPr><p:txBody>`)
+    const place = (name: string, x: number, y: number, width: number, height: number): string =>
+      `<a:${name}><a:off x="${x}" y="${y}"/><a:ext cx="${width}" cy="${height}"/></a:${name}>`
+    const group =
+      '<p:grpSp><p:grpSpPr><a:xfrm><a:off x="0" y="100"/><a:ext cx="100" cy="300"/><a:chOff x="0" y="0"/><a:chExt cx="10" cy="30"/></a:xfrm></p:grpSpPr>' +
+      `${at('left, below', 0, 20, 10, 10)}${at('left', 0, 0, 10, 10)}</p:grpSp>`
+    const shapes = [
+      at('bottom', 0, 500, 300),
+      at('right', 200, 120, 100, 200),
+      at('right, below', 200, 330),
+      group,
+      at('above', 0, 0, 300),
+      shape(paragraph('T'), 'title'),
+    ]
+    expect(markdownOf(shapes.join(''))).toBe(
+      '## T\n\nabove\n\nleft\n\nleft, below\n\nright\n\nright, below\n\nbottom\n',
+    )
+  })
+
+  it('knows the places of the layout, and says what it leaves out on which slide', () => {
+    const placed = (index: number, y: number): string =>
+      `<p:sp><p:nvSpPr><p:nvPr><p:ph type="body" idx="${index}"/></p:nvPr></p:nvSpPr><p:spPr><a:xfrm><a:off x="0" y="${y}"/><a:ext cx="9" cy="9"/></a:xfrm></p:spPr></p:sp>`
+    const layout = `<p:sldLayout><p:cSld><p:spTree>${placed(1, 50)}${placed(2, 0)}</p:spTree></p:cSld></p:sldLayout>`
+    const second = shape('<a:p><a:pPr><a:buNone/></a:pPr><a:r><a:t>b</a:t></a:r></a:p>', 'body')
+    const first = shape('<a:p><a:pPr><a:buNone/></a:pPr><a:r><a:t>a</a:t></a:r></a:p>', 'body').replace(
+      'idx="1"',
+      'idx="2"',
+    )
+    const picture = '<p:pic><p:nvPicPr><p:cNvPr id="1" name="x"/></p:nvPicPr></p:pic>'
+    const relations = [{ id: 'l', type: 'slideLayout', target: '../slideLayouts/slideLayout1.xml' }]
+    const { markdown, metadata } = read(
+      [{ shapes: '' }, { shapes: second + first + picture + frame('<p:oleObj/>'), relations }],
+      {
+        'ppt/slideLayouts/slideLayout1.xml': layout,
+      },
+    )
+    expect(markdown).toBe('<!-- slide 2 -->\n\na\n\nb\n')
+    expect(metadata.warnings).toEqual([
+      { code: 'pictures_dropped', message: 'One picture has no description.', pages: [2] },
+      { code: 'attachments_unread', message: 'One embedded object is not read.', pages: [2] },
+    ])
+  })
+
+  it('has equations', () => {
+    const equation =
+      '<m:oMath><m:sSup><m:e><m:r><m:t>x</m:t></m:r></m:e><m:sup><m:r><m:t>2</m:t></m:r></m:sup></m:sSup></m:oMath>'
+    const alternatives = `<a:p><a:r><a:t>If </a:t></a:r><mc:AlternateContent><mc:Choice><a14:m>${equation}</a14:m></mc:Choice><mc:Fallback><a:r><a:t>?</a:t></a:r></mc:Fallback></mc:AlternateContent></a:p>`
+    const displayed = `<a:p><a14:m><m:oMathPara>${equation}</m:oMathPara></a14:m></a:p>`
+    expect(markdownOf(shape(alternatives + displayed))).toBe('If $x^{2}$\n\n$$\nx^{2}\n$$\n')
+  })
+
   it('has its notes under a heading of their own', () => {
     const notes = `<p:notes><p:cSld><p:spTree>${shape(paragraph('Say hello'), 'body')}${shape(paragraph('7'), 'sldNum')}</p:spTree></p:cSld></p:notes>`
     const relations = [{ id: 'n', type: 'notesSlide', target: '../notesSlides/n1.xml' }]

@@ -1,30 +1,34 @@
 import { readTree } from '../html/html-parser.js'
 import { htmlToMarkdown } from '../markdown/html-to-markdown.js'
-import { EngineFault, type EngineInput, type EngineLimits, type EngineOutput } from '../model/document.js'
+import {
+  EngineFault,
+  type EngineInput,
+  type EngineLimits,
+  type EngineOutput,
+  type EngineWarning,
+  type EngineWarningCode,
+} from '../model/document.js'
+import { escapeHtml } from '../text/escape-html.js'
 import {
   alternativeText,
   coreMetadata,
+  lacking,
   linksOf,
   mainPart,
   OfficePackage,
   relationshipsOf,
   shortLine,
 } from './office-package.js'
-import {
-  chartHtml,
-  escapeHtml,
-  inlineHtml,
-  type Marker,
-  markerOf,
-  textBodyHtml,
-  type TextContext,
-} from './pptx-shapes.js'
+import { type Box, boxOf, type PlacedShape, placedShapes, readingOrder } from './pptx-order.js'
+import { chartHtml, inlineHtml, type Marker, markerOf, textBodyHtml, type TextContext } from './pptx-shapes.js'
 import { childElements, descendant, parseXml, relationId, type XmlElement } from './xml.js'
 
 /** The placeholders of a slide's layout, from which those of the slide inherit. */
 interface LayoutModels {
   readonly byIndex: ReadonlyMap<string, XmlElement>
   readonly byType: ReadonlyMap<string, XmlElement>
+  /** Those of the layout's master. */
+  readonly ofMaster: ReadonlyMap<string, XmlElement>
 }
 
 interface SlideContext {
@@ -33,6 +37,14 @@ interface SlideContext {
   readonly links: ReadonlyMap<string, string>
   /** A chart, or the data of a diagram (SmartArt), by the id of its relationship. */
   readonly related: (id: string) => XmlElement | undefined
+  readonly findings: SlideFindings
+}
+
+/** What a slide holds that is not read. */
+interface SlideFindings {
+  droppedPictures: number
+  unreadObjects: number
+  unreadEquations: number
 }
 
 /** Placeholders that are the same on every slide: date, footer, number. */
@@ -40,11 +52,27 @@ const FURNITURE: ReadonlySet<string> = new Set(['dt', 'ftr', 'sldNum', 'hdr'])
 /** Placeholders whose paragraphs have bullets by default; '' is one for any content. */
 const BULLETED: ReadonlySet<string> = new Set(['', 'body', 'obj'])
 
-/** The shapes of a slide in file order, which is the order of screen readers. */
+const TITLES: ReadonlySet<string> = new Set(['title', 'ctrTitle'])
+
+/** The shapes of a slide by their places, its title first. */
 function slideHtml(slide: XmlElement, context: SlideContext): string {
-  return shapes(slide)
-    .map((shape) => shapeHtml(shape, context))
-    .join('')
+  const placed = visibleShapes(slide).map(({ shape, box }) => ({
+    shape,
+    box: box ?? inheritedBox(shape, context.models),
+  }))
+  const isTitle = ({ shape }: PlacedShape): boolean => TITLES.has(placeholderOf(shape)?.attributes.type ?? '')
+  const others = readingOrder(placed.filter((one) => !isTitle(one)))
+  return [...placed.filter(isTitle), ...others].map(({ shape }) => shapeHtml(shape, context)).join('')
+}
+
+/** The place of a placeholder in the layout of its slide, else in the master of that. */
+function inheritedBox(shape: XmlElement, models: LayoutModels): Box | undefined {
+  const placeholder = placeholderOf(shape)
+  if (placeholder === undefined) return undefined
+  const { type = '', idx } = placeholder.attributes
+  const model = idx === undefined ? models.byType.get(type) : models.byIndex.get(idx)
+  const ofMaster = models.ofMaster.get(TITLES.has(type) ? 'title' : BULLETED.has(type) ? 'body' : type)
+  return (model && boxOf(model)) ?? (ofMaster && boxOf(ofMaster))
 }
 
 /** The speaker's notes under a heading of their own; '' without any. */
@@ -56,17 +84,13 @@ function notesHtml(notes: XmlElement | undefined): string {
   return text === '' ? '' : `<h3>Notes</h3>${text}`
 }
 
-/** Flattens groups; of alternatives for newer and older programs, takes the newer. */
 function shapes(root: XmlElement): XmlElement[] {
-  const below = (element: XmlElement): XmlElement[] =>
-    childElements(element).flatMap((child) => {
-      if (child.name === 'grpSp') return below(child)
-      if (child.name !== 'AlternateContent') return [child]
-      const newer = descendant(child, 'Choice')
-      return newer === undefined ? [] : below(newer)
-    })
-  return below(descendant(root, 'cSld', 'spTree') ?? { name: '', attributes: {}, children: [] }).filter(
-    (shape) => propertiesOf(shape)?.attributes.hidden !== '1',
+  return visibleShapes(root).map(({ shape }) => shape)
+}
+
+function visibleShapes(root: XmlElement): PlacedShape[] {
+  return placedShapes(descendant(root, 'cSld', 'spTree')).filter(
+    ({ shape }) => propertiesOf(shape)?.attributes.hidden !== '1',
   )
 }
 
@@ -74,6 +98,8 @@ function shapeHtml(shape: XmlElement, context: SlideContext): string {
   if (shape.name === 'graphicFrame') return graphicHtml(shape, context)
   if (shape.name === 'pic') {
     const description = alternativeText(propertiesOf(shape)?.attributes.descr)
+    if (isMedium(shape)) context.findings.unreadObjects += 1
+    else if (description === '' && !isDecoration(shape)) context.findings.droppedPictures += 1
     return description === '' ? '' : `<p>${escapeHtml(description)}</p>`
   }
   const body = descendant(shape, 'txBody')
@@ -83,7 +109,23 @@ function shapeHtml(shape: XmlElement, context: SlideContext): string {
   if (type === 'title' || type === 'ctrTitle') return titleHtml(body)
   const inherited = (level: number): Marker | undefined =>
     placeholder === undefined ? undefined : inheritedMarker(placeholder, level, context.models)
-  return textBodyHtml(body, { inherited, links: context.links })
+  return textBodyHtml(body, {
+    inherited,
+    links: context.links,
+    onUnreadEquation: () => (context.findings.unreadEquations += 1),
+  })
+}
+
+/** Whether a picture stands for a film or a sound. */
+function isMedium(shape: XmlElement): boolean {
+  return childElements(descendant(nonVisual(shape), 'nvPr')).some(({ name }) =>
+    /^(?:video|audio|quickTime|wav)/.test(name),
+  )
+}
+
+function isDecoration(shape: XmlElement): boolean {
+  const extensions = childElements(descendant(propertiesOf(shape), 'extLst'), 'ext')
+  return extensions.some((one) => /^(?:1|true)$/.test(descendant(one, 'decorative')?.attributes.val ?? ''))
 }
 
 function titleHtml(body: XmlElement | undefined): string {
@@ -95,7 +137,7 @@ function titleHtml(body: XmlElement | undefined): string {
   return text === '' ? '' : `<h2>${text}</h2>`
 }
 
-function layoutModels(layout: XmlElement | undefined): LayoutModels {
+function layoutModels(layout: XmlElement | undefined, master: XmlElement | undefined): LayoutModels {
   const byIndex = new Map<string, XmlElement>()
   const byType = new Map<string, XmlElement>()
   for (const shape of layout === undefined ? [] : shapes(layout)) {
@@ -103,7 +145,11 @@ function layoutModels(layout: XmlElement | undefined): LayoutModels {
     byIndex.set(idx, shape)
     byType.set(type, shape)
   }
-  return { byIndex, byType }
+  const ofMaster = new Map<string, XmlElement>()
+  for (const shape of master === undefined ? [] : shapes(master)) {
+    ofMaster.set(placeholderOf(shape)?.attributes.type ?? '', shape)
+  }
+  return { byIndex, byType, ofMaster }
 }
 
 function inheritedMarker({ attributes }: XmlElement, level: number, models: LayoutModels): Marker | undefined {
@@ -117,6 +163,8 @@ function graphicHtml(frame: XmlElement, context: SlideContext): string {
   const data = descendant(frame, 'graphic', 'graphicData')
   const table = descendant(data, 'tbl')
   if (table !== undefined) return tableHtml(table, context.links)
+  if (descendant(data, 'oleObj') !== undefined || descendant(data, 'AlternateContent') !== undefined)
+    context.findings.unreadObjects += 1
   const chart = relationId(descendant(data, 'chart')?.attributes ?? {})
   if (chart !== undefined) return chartHtml(context.related(chart))
   const diagram = relationId(descendant(data, 'relIds')?.attributes ?? {}, 'dm')
@@ -166,21 +214,27 @@ function nonVisual(shape: XmlElement): XmlElement | undefined {
 export function readPptx(input: EngineInput, limits: EngineLimits): EngineOutput {
   const pack = new OfficePackage(input.bytes, limits)
   const layouts = new Map<string, LayoutModels>()
-  const slides = slideParts(pack).flatMap((part) => {
-    const markdown = slideMarkdown(pack, part, layouts)
-    return markdown === undefined ? [] : [markdown]
-  })
-  const marked = slides.map((slide, index) => (index === 0 ? slide : `<!-- slide ${index + 1} -->\n\n${slide}`))
+  const slides = slideParts(pack).flatMap((part) => readSlide(pack, part, layouts) ?? [])
+  const marked = slides.map(({ markdown }, index) =>
+    index === 0 ? markdown : `<!-- slide ${index + 1} -->\n\n${markdown}`,
+  )
   const metadata = coreMetadata(pack)
-  const title = metadata.title || shortLine(/^## (.+)/.exec(slides[0] ?? '')?.[1] ?? '')
-  const isEmpty = slides.every((slide) => slide === '')
+  const title = metadata.title || shortLine(/^## (.+)/.exec(slides[0]?.markdown ?? '')?.[1] ?? '')
+  const isEmpty = slides.every((slide) => slide.markdown === '')
   const markdown = isEmpty
     ? ''
     : `${marked
         .map((slide) => slide.trim())
         .join('\n\n')
         .trim()}\n`
-  return { kind: 'pptx', metadata: { ...metadata, title }, html: '', markdown, pages: Math.max(1, slides.length) }
+  const warnings = warningsOf(slides.map(({ findings }) => findings))
+  return {
+    kind: 'pptx',
+    metadata: { ...metadata, title, warnings },
+    html: '',
+    markdown,
+    pages: Math.max(1, slides.length),
+  }
 }
 
 function slideParts(pack: OfficePackage): string[] {
@@ -194,21 +248,57 @@ function slideParts(pack: OfficePackage): string[] {
   })
 }
 
+function warningsOf(findings: readonly SlideFindings[]): EngineWarning[] {
+  const warnings = (
+    code: EngineWarningCode,
+    name: keyof SlideFindings,
+    one: string,
+    several: string,
+  ): EngineWarning[] => {
+    const pages = findings.flatMap((slide, index) => (slide[name] > 0 ? [index + 1] : []))
+    const count = findings.reduce((sum, slide) => sum + slide[name], 0)
+    return lacking(code, count, one, several).map((warning) => ({ ...warning, pages }))
+  }
+  return [
+    ...warnings('pictures_dropped', 'droppedPictures', 'picture has no description', 'pictures have no description'),
+    ...warnings(
+      'equations_unread',
+      'unreadEquations',
+      'equation is not read as a whole',
+      'equations are not read as a whole',
+    ),
+    ...warnings('attachments_unread', 'unreadObjects', 'embedded object is not read', 'embedded objects are not read'),
+  ]
+}
+
+interface Slide {
+  readonly markdown: string
+  readonly findings: SlideFindings
+}
+
 /** Undefined for a slide that is hidden or missing. */
-function slideMarkdown(pack: OfficePackage, part: string, layouts: Map<string, LayoutModels>): string | undefined {
+function readSlide(pack: OfficePackage, part: string, layouts: Map<string, LayoutModels>): Slide | undefined {
   const root = partRoot(pack, part)
   if (root === undefined || /^(?:0|false)$/.test(root.attributes.show ?? '')) return undefined
   const relationships = relationshipsOf(pack, part)
   const target = (type: string): string => [...relationships.values()].find((one) => one.type === type)?.target ?? ''
   const layoutPart = target('slideLayout')
-  const models = layouts.get(layoutPart) ?? layoutModels(partRoot(pack, layoutPart))
+  const models = layouts.get(layoutPart) ?? readModels(pack, layoutPart)
   layouts.set(layoutPart, models)
+  const findings: SlideFindings = { droppedPictures: 0, unreadObjects: 0, unreadEquations: 0 }
   const html = slideHtml(root, {
     models,
     links: linksOf(relationships),
     related: (id) => partRoot(pack, relationships.get(id)?.target ?? ''),
+    findings,
   })
-  return htmlToMarkdown(readTree(html + notesHtml(partRoot(pack, target('notesSlide')))).body, { baseUrl: '' })
+  const tree = readTree(html + notesHtml(partRoot(pack, target('notesSlide'))))
+  return { markdown: htmlToMarkdown(tree.body, { baseUrl: '' }), findings }
+}
+
+function readModels(pack: OfficePackage, layoutPart: string): LayoutModels {
+  const master = [...relationshipsOf(pack, layoutPart).values()].find(({ type }) => type === 'slideMaster')
+  return layoutModels(partRoot(pack, layoutPart), master && partRoot(pack, master.target))
 }
 
 function partRoot(pack: OfficePackage, part: string): XmlElement | undefined {

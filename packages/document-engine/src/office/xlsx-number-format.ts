@@ -1,84 +1,129 @@
-const MILLISECONDS_A_DAY = 86_400_000
-/** Serial number of 1 January 1970, counted from 1 January 1900 as 1, with a 29 February 1900 that did not exist. */
-const UNIX_EPOCH_SERIAL = 25_569
+import { dateText } from './number-dates.js'
+import { digitsText, generalText } from './number-digits.js'
+import { type FormatSection, formatSections } from './number-sections.js'
+
 const DAYS_FROM_1900_TO_1904 = 1462
-/** 31 December 9999. */
-const LAST_SERIAL = 2_958_465
 
-export type NumberKind = 'number' | 'percent' | 'date' | 'time' | 'date-time' | 'duration'
-
-/** ECMA-376 part 1, 18.8.30: built-in formats, which have an id and no code; East Asian ones included. */
-const BUILT_IN_KINDS: readonly (readonly [first: number, last: number, kind: NumberKind])[] = [
-  [9, 10, 'percent'],
-  [14, 17, 'date'],
-  [18, 21, 'time'],
-  [22, 22, 'date-time'],
-  [27, 31, 'date'],
-  [32, 35, 'time'],
-  [36, 36, 'date'],
-  [45, 45, 'time'],
-  [46, 46, 'duration'],
-  [47, 47, 'time'],
-  [50, 54, 'date'],
-  [55, 56, 'time'],
-  [57, 58, 'date'],
-]
-
-export function builtInKind(formatId: number): NumberKind {
-  return BUILT_IN_KINDS.find(([first, last]) => formatId >= first && formatId <= last)?.[2] ?? 'number'
-}
-
-/** Longest format that Excel accepts; hostile files have longer ones. */
-const LONGEST_CODE = 255
-
-/** Kind of a number format such as `yyyy\-mm\-dd;@` or `0.0%`. */
-export function kindOfFormat(code: string): NumberKind {
-  const bare = code.slice(0, LONGEST_CODE).replaceAll(/"[^"]*"|\\.|_.|\*./g, '')
-  const section = bare.split(';', 1)[0] ?? ''
-  if (/\[(?:h+|m+|s+)\]/i.test(section)) return 'duration'
-  const letters = section.replaceAll(/\[[^[\]]*\]|general/gi, '')
-  if (letters.includes('%')) return 'percent'
-  const hasTime = /[hs]/i.test(letters)
-  const hasDate = /[yd]/i.test(letters) || (!hasTime && /m/i.test(letters))
-  if (hasDate) return hasTime ? 'date-time' : 'date'
-  return hasTime ? 'time' : 'number'
-}
+/** Accounting formats leave room for brackets. */
+const NEGATIVE_IN_BRACKETS = (positive: string): string => `${positive}_);(${positive})`
 
 /**
- * A number cell as text: dates and times by ISO 8601, percentages as such, everything else with the 15 digits that a
- * spreadsheet computes with, whatever the sheet rounds or decorates.
- *
- * @param raw the number as written in the file
- * @param startsIn1904 the workbook counts its days from 1904
+ * ECMA-376 part 1, 18.8.30: formats that have an id and no code, East Asian ones included. Where the format is that of the
+ * reader's country, dates follow ISO 8601.
  */
-export function numberText(raw: string, kind: NumberKind, startsIn1904: boolean): string {
-  const value = Number(raw)
-  if (raw.trim() === '' || !Number.isFinite(value)) return raw
-  if (kind === 'number') return /^-?\d+$/.test(raw) ? raw : exactText(value)
-  if (kind === 'percent') return `${exactText(value * 100)}%`
-  if (kind === 'duration') return durationText(value)
-  const serial = startsIn1904 && kind !== 'time' ? value + DAYS_FROM_1900_TO_1904 : value
-  if (serial < 0 || serial > LAST_SERIAL) return exactText(value)
-  return momentText(serial, kind)
+const BUILT_IN_CODES: readonly (readonly [first: number, last: number, code: string])[] = [
+  [1, 1, '0'],
+  [2, 2, '0.00'],
+  [3, 3, '#,##0'],
+  [4, 4, '#,##0.00'],
+  [5, 6, NEGATIVE_IN_BRACKETS('$#,##0')],
+  [7, 8, NEGATIVE_IN_BRACKETS('$#,##0.00')],
+  [9, 9, '0%'],
+  [10, 10, '0.00%'],
+  [11, 11, '0.00E+00'],
+  [12, 12, '# ?/?'],
+  [13, 13, '# ??/??'],
+  [14, 14, 'yyyy-mm-dd'],
+  [15, 15, 'd-mmm-yy'],
+  [16, 16, 'd-mmm'],
+  [17, 17, 'mmm-yy'],
+  [18, 18, 'h:mm AM/PM'],
+  [19, 19, 'h:mm:ss AM/PM'],
+  [20, 20, 'h:mm'],
+  [21, 21, 'h:mm:ss'],
+  [22, 22, 'yyyy-mm-dd hh:mm'],
+  [27, 31, 'yyyy-mm-dd'],
+  [32, 32, 'h:mm'],
+  [33, 33, 'h:mm:ss'],
+  [34, 34, 'h:mm'],
+  [35, 35, 'h:mm:ss'],
+  [36, 36, 'yyyy-mm-dd'],
+  [37, 38, NEGATIVE_IN_BRACKETS('#,##0')],
+  [39, 40, NEGATIVE_IN_BRACKETS('#,##0.00')],
+  [41, 41, NEGATIVE_IN_BRACKETS('#,##0')],
+  [42, 42, NEGATIVE_IN_BRACKETS('$#,##0')],
+  [43, 43, NEGATIVE_IN_BRACKETS('#,##0.00')],
+  [44, 44, NEGATIVE_IN_BRACKETS('$#,##0.00')],
+  [45, 45, 'mm:ss'],
+  [46, 46, '[h]:mm:ss'],
+  [47, 47, 'mm:ss.0'],
+  [48, 48, '##0.0E+0'],
+  [50, 54, 'yyyy-mm-dd'],
+  [55, 56, 'h:mm'],
+  [57, 58, 'yyyy-mm-dd'],
+]
+
+/** Code of a built-in format. */
+export function builtInCode(formatId: number): string {
+  return BUILT_IN_CODES.find(([first, last]) => formatId >= first && formatId <= last)?.[2] ?? 'General'
 }
 
-function exactText(value: number): string {
-  return String(Number(value.toPrecision(15)))
+interface Section extends FormatSection {
+  readonly isDate: boolean
+  readonly isGeneral: boolean
+  readonly hasDigits: boolean
 }
 
-function momentText(serial: number, kind: NumberKind): string {
-  const realSerial = serial < 60 ? serial + 1 : serial
-  const seconds = Math.round(((realSerial - UNIX_EPOCH_SERIAL) * MILLISECONDS_A_DAY) / 1000)
-  const [date = '', clock = ''] = new Date(seconds * 1000).toISOString().split('T')
-  const time = clock.startsWith(':00', 5) ? clock.slice(0, 5) : clock.slice(0, 8)
-  if (kind === 'date') return date
-  return kind === 'time' ? time : `${date} ${time}`
+/** A number format of spreadsheets, such as `#,##0.00;[Red]-#,##0.00` or `yyyy\-mm\-dd`. */
+export class NumberFormat {
+  private readonly sections: readonly Section[]
+  private readonly hasConditions: boolean
+
+  constructor(code: string) {
+    this.sections = formatSections(code).map((section) => ({
+      ...section,
+      isDate: section.tokens.some(({ kind }) => kind === 'date' || kind === 'elapsed'),
+      isGeneral: section.tokens.some(({ kind }) => kind === 'general' || kind === 'text'),
+      hasDigits: section.tokens.some(({ kind }) => kind === 'digit'),
+    }))
+    this.hasConditions = this.sections.some(({ condition }) => condition !== undefined)
+  }
+
+  /**
+   * A number cell as the spreadsheet shows it; without a format, with 15 digits.
+   *
+   * @param raw the number as written in the file
+   * @param startsIn1904 the workbook counts its days from 1904
+   */
+  text(raw: string, startsIn1904: boolean): string {
+    const value = Number(raw)
+    if (raw.trim() === '' || !Number.isFinite(value)) return raw
+    const section = this.sectionFor(value)
+    if (section === undefined || section.tokens.length === 0) {
+      return this.sections.length > 1 && section !== undefined ? '' : plainText(raw, value)
+    }
+    if (section.isDate) return momentText(value, section, startsIn1904)
+    if (section.isGeneral) return withGeneral(section, plainText(raw, value))
+    if (!section.hasDigits) return section.tokens.map(({ text }) => text).join('')
+    const isSigned = value < 0 && (this.sections.length === 1 || section !== this.sections[1] || this.hasConditions)
+    const text = digitsText(Math.abs(value), section.tokens)
+    return isSigned && /[1-9]/.test(text) ? `-${text}` : text
+  }
+
+  /** Sections are for positive and negative numbers and zero, unless they have conditions. */
+  private sectionFor(value: number): Section | undefined {
+    const [first, second, third] = this.sections
+    if (this.hasConditions) {
+      const met = this.sections.slice(0, 2).find(({ condition }) => condition?.(value) === true)
+      return met ?? this.sections.slice(0, 3).findLast(({ condition }) => condition === undefined) ?? first
+    }
+    if (value < 0) return second ?? first
+    return value === 0 ? (third ?? first) : first
+  }
 }
 
-function durationText(days: number): string {
-  const seconds = Math.round(Math.abs(days) * 86_400)
-  const twoDigits = (value: number): string => String(value).padStart(2, '0')
-  const minutes = Math.floor(seconds / 60)
-  const sign = days < 0 ? '-' : ''
-  return `${sign}${Math.floor(minutes / 60)}:${twoDigits(minutes % 60)}:${twoDigits(seconds % 60)}`
+function plainText(raw: string, value: number): string {
+  return /^-?\d+$/.test(raw) ? raw : generalText(value)
+}
+
+function withGeneral({ tokens }: Section, text: string): string {
+  return tokens.map((token) => (token.kind === 'general' || token.kind === 'text' ? text : token.text)).join('')
+}
+
+function momentText(value: number, section: Section, startsIn1904: boolean): string {
+  const isElapsed = section.tokens.some(({ kind }) => kind === 'elapsed')
+  if (isElapsed && value < 0) return `-${dateText(-value, section) ?? ''}`
+  const hasDay = section.tokens.some(({ kind, text }) => kind === 'date' && /^[yde]/i.test(text))
+  const serial = startsIn1904 && (hasDay || section.isOfSystem) ? value + DAYS_FROM_1900_TO_1904 : value
+  return dateText(serial, section) ?? generalText(value)
 }

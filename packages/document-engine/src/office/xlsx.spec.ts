@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { cpuMs } from '../../../../test/support/eventually.js'
 import { coreProperties, officeFile, workbookFile } from '../../../../test/support/office-files.js'
 import { EngineFault, type EngineOutput } from '../model/document.js'
-import { builtInKind, kindOfFormat, numberText } from './xlsx-number-format.js'
+import { builtInCode, NumberFormat } from './xlsx-number-format.js'
 import { readXlsx } from './xlsx.js'
 
 const read = (bytes: Uint8Array): EngineOutput =>
@@ -163,83 +163,110 @@ describe('a hostile workbook', () => {
   })
 })
 
-describe('a number format', () => {
-  it.each([
-    ['General', 'number'],
-    ['0.00', 'number'],
-    ['#,##0.00 "m/d/y"', 'number'],
-    ['[Red]0;[Blue]-0', 'number'],
-    ['#,##0\\ [$€-407]', 'number'],
-    ['0.00E+00', 'number'],
-    ['0%', 'percent'],
-    ['0.0\\ %', 'percent'],
-    ['yyyy-mm-dd', 'date'],
-    ['[$-409]d\\-mmm\\-yy;@', 'date'],
-    ['mmm', 'date'],
-    ['dd.mm.yyyy hh:mm', 'date-time'],
-    ['h:mm AM/PM', 'time'],
-    ['mm:ss.0', 'time'],
-    ['[h]:mm:ss', 'duration'],
-    ['[mm]:ss', 'duration'],
-  ])('%s is that of a %s', (code, kind) => {
-    expect(kindOfFormat(code)).toBe(kind)
-  })
-
-  it.each(['[', '"', '\\', '[h', '[[h]'])('of nothing but %j is recognised in linear time', (piece) => {
-    const startedAtMs = cpuMs()
-    expect(kindOfFormat(piece.repeat(50_000))).toBeDefined()
-    expect(cpuMs() - startedAtMs).toBeLessThan(100)
-  })
-
-  it('has the kind that its first 255 characters say, which is all that Excel takes', () => {
-    expect(kindOfFormat(`${'0'.repeat(254)}%`)).toBe('percent')
-    expect(kindOfFormat(`${'0'.repeat(255)}%`)).toBe('number')
-  })
-
-  it.each([
-    [0, 'number'],
-    [9, 'percent'],
-    [14, 'date'],
-    [20, 'time'],
-    [22, 'date-time'],
-    [46, 'duration'],
-    [49, 'number'],
-    [57, 'date'],
-    [NaN, 'number'],
-  ])('of number %d is that of a %s', (id, kind) => {
-    expect(builtInKind(id)).toBe(kind)
-  })
-})
+const shown = (raw: string | number, code: string, startsIn1904 = false): string =>
+  new NumberFormat(code).text(String(raw), startsIn1904)
 
 describe('a number', () => {
   it.each([
-    ['45413', 'date', '2024-05-01'],
-    ['45413.5625', 'date-time', '2024-05-01 13:30'],
-    ['45413.562511574', 'date-time', '2024-05-01 13:30:01'],
-    ['0.75', 'time', '18:00'],
-    ['1', 'date', '1900-01-01'],
-    ['59', 'date', '1900-02-28'],
-    ['61', 'date', '1900-03-01'],
-    ['2958465', 'date', '9999-12-31'],
-    ['-1', 'date', '-1'],
-    ['99999999', 'date', '99999999'],
-    ['1.5', 'duration', '36:00:00'],
-    ['-0.5', 'duration', '-12:00:00'],
-    ['0.125', 'percent', '12.5%'],
-    ['0.07', 'percent', '7%'],
-    ['0.30000000000000004', 'number', '0.3'],
-    ['1.5E-3', 'number', '0.0015'],
-    ['12345678901234567890', 'number', '12345678901234567890'],
-    ['-7', 'number', '-7'],
-    ['n/a', 'date', 'n/a'],
-    ['', 'number', ''],
-    ['Infinity', 'date', 'Infinity'],
-  ] as const)('%s as a %s is %s', (raw, kind, text) => {
-    expect(numberText(raw, kind, false)).toBe(text)
+    // Numbers
+    [0.30000000000000004, 'General', '0.3'],
+    ['1.5E-3', 'General', '0.0015'],
+    ['12345678901234567890', 'General', '12345678901234567890'],
+    [-7, 'General', '-7'],
+    [-7.5, '0', '-8'],
+    [1.005, '0.00', '1.01'],
+    [1234567.891, '#,##0.00', '1,234,567.89'],
+    [-1234.5, '#,##0.0', '-1,234.5'],
+    [0.5, '#.##', '.5'],
+    [0, '#,##0', '0'],
+    [5, '0.##', '5'],
+    [7, '000', '007'],
+    [1234567, '0.0,,"M"', '1.2M'],
+    [12345, '#,##0,', '12'],
+    [5551234, '000-0000', '555-1234'],
+    [1e300, '0', '1' + '0'.repeat(300)],
+    [-0.001, '0.0', '0.0'],
+    // Percent, currency, units
+    [0.125, '0.0%', '12.5%'],
+    [0.07, '0%', '7%'],
+    [1234.5, '$#,##0.00', '$1,234.50'],
+    [12.5, '#,##0.00\\ [$€-407]', '12.50 €'],
+    [-3, '[$£-809]#,##0;[Red]-[$£-809]#,##0', '-£3'],
+    [-1234.5, '_($* #,##0.00_);_($* (#,##0.00);_($* "-"??_);_(@_)', '$(1,234.50)'],
+    [0, '_($* #,##0.00_);_($* (#,##0.00);_($* "-"??_);_(@_)', '$-'],
+    [3, '0" kg"', '3 kg'],
+    [3, 'General" kg"', '3 kg'],
+    // Sections
+    [-3, '0;(0)', '(3)'],
+    [0, '0;-0;"none"', 'none'],
+    [5, ';;;', ''],
+    [150, '[>=100]"high";[<0]"low";0', 'high'],
+    [-5, '[>=100]"high";[<0]"low";0', 'low'],
+    [50, '[>=100]"high";[<0]"low";0', '50'],
+    // Powers and fractions
+    [12345, '0.00E+00', '1.23E+04'],
+    [0.00012, '0.0E+0', '1.2E-4'],
+    [9.99, '0.0E+0', '1.0E+1'],
+    [12345, '##0.0E+0', '12.3E+3'],
+    [1.5, '# ?/?', '1 1/2'],
+    [0.3333, '# ?/?', '1/3'],
+    [2, '# ??/??', '2'],
+    [0.25, '?/8', '2/8'],
+    // Days and times
+    [45413, 'yyyy\\-mm\\-dd;@', '2024-05-01'],
+    [45413, '[$-409]d\\-mmm\\-yy;@', '1-May-24'],
+    [45413, '[$-407]d. mmmm yyyy', '1. Mai 2024'],
+    [45413, 'dddd, mmmm d, yyyy', 'Wednesday, May 1, 2024'],
+    [45413, '[$-F800]dddd, mmmm dd, yyyy', '2024-05-01'],
+    [45413.5625, 'dd.mm.yyyy hh:mm', '01.05.2024 13:30'],
+    [45413.562511574, 'm/d/yy h:mm:ss AM/PM', '5/1/24 1:30:01 PM'],
+    [0.75, 'h:mm', '18:00'],
+    [0.0000115741, 'mm:ss.0', '00:01.0'],
+    [1.5, '[h]:mm:ss', '36:00:00'],
+    [-0.5, '[hh]:mm', '-12:00'],
+    [0.0625, '[mm]:ss', '90:00'],
+    [1, 'yyyy-mm-dd', '1900-01-01'],
+    [59, 'yyyy-mm-dd', '1900-02-28'],
+    [61, 'yyyy-mm-dd', '1900-03-01'],
+    [2958465, 'yyyy-mm-dd', '9999-12-31'],
+    [-1, 'yyyy-mm-dd', '-1'],
+    [99999999, 'yyyy-mm-dd', '99999999'],
+    // None
+    ['n/a', 'yyyy-mm-dd', 'n/a'],
+    ['', '0', ''],
+    ['Infinity', 'yyyy-mm-dd', 'Infinity'],
+  ])('%s in the format %s is shown as %s', (raw, code, text) => {
+    expect(shown(raw, code)).toBe(text)
   })
 
   it('counts from 1904 where the workbook does', () => {
-    expect(numberText('43951', 'date', true)).toBe('2024-05-01')
-    expect(numberText('0.5', 'time', true)).toBe('12:00')
+    expect(shown(43951, 'yyyy-mm-dd', true)).toBe('2024-05-01')
+    expect(shown(0.5, 'h:mm', true)).toBe('12:00')
+  })
+
+  it.each(['[', '"', '\\', '[h', '[[h]', '0', '?/', ',', 'm'])(
+    'in a format of nothing but %j is written in linear time',
+    (piece) => {
+      const startedAtMs = cpuMs()
+      expect(shown(1.5, piece.repeat(50_000))).toBeDefined()
+      expect(cpuMs() - startedAtMs).toBeLessThan(100)
+    },
+  )
+
+  it.each([
+    [0, '1.25'],
+    [4, '1.25'],
+    [9, '125%'],
+    [12, '1 1/4'],
+    [14, '1900-01-01'],
+    [20, '6:00'],
+    [22, '1900-01-01 06:00'],
+    [44, '$1.25'],
+    [46, '30:00:00'],
+    [49, '1.25'],
+    [57, '1900-01-01'],
+    [NaN, '1.25'],
+  ])('in the built-in format %d is %s', (id, text) => {
+    expect(shown(1.25, builtInCode(id))).toBe(text)
   })
 })

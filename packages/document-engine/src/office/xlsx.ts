@@ -2,15 +2,15 @@ import { destination, escapeMarkdown } from '../markdown/escape-markdown.js'
 import { cellText, markdownTable } from '../markdown/table-writer.js'
 import { EngineFault, type EngineInput, type EngineLimits, type EngineOutput } from '../model/document.js'
 import { coreMetadata, linksOf, mainPart, OfficePackage, type Relationship, relationshipsOf } from './office-package.js'
-import { builtInKind, kindOfFormat, type NumberKind, numberText } from './xlsx-number-format.js'
+import { builtInCode, NumberFormat } from './xlsx-number-format.js'
 import { childElements, descendant, parseXml, relationId, scanXml, type XmlElement, type XmlHandlers } from './xml.js'
 
 interface Workbook {
   /** Visible sheets in order. */
   readonly sheets: readonly { readonly name: string; readonly part: string }[]
   readonly sharedStrings: readonly string[]
-  /** Kind of number by index of the cell style. */
-  readonly numberKinds: readonly NumberKind[]
+  /** Number format by index of the cell style. */
+  readonly numberFormats: readonly NumberFormat[]
   readonly startsIn1904: boolean
 }
 
@@ -28,7 +28,7 @@ function readWorkbook(pack: OfficePackage): Workbook {
   return {
     sheets: visibleSheets(root, relationships),
     sharedStrings: sharedStrings(byType('sharedStrings')),
-    numberKinds: numberKinds(byType('styles')),
+    numberFormats: numberFormats(byType('styles')),
     startsIn1904: /^(?:1|true)$/.test(descendant(root, 'workbookPr')?.attributes.date1904 ?? ''),
   }
 }
@@ -97,16 +97,22 @@ class StringCollector {
   }
 }
 
-function numberKinds(bytes: Uint8Array | undefined): NumberKind[] {
+function numberFormats(bytes: Uint8Array | undefined): NumberFormat[] {
   const root = bytes && parseXml(bytes)
-  const kinds = new Map<string | undefined, NumberKind>()
+  const codes = new Map<string | undefined, string>()
   for (const format of childElements(descendant(root, 'numFmts'), 'numFmt')) {
-    kinds.set(format.attributes.numFmtId, kindOfFormat(format.attributes.formatCode ?? ''))
+    codes.set(format.attributes.numFmtId, format.attributes.formatCode ?? '')
   }
-  const kindOf = ({ attributes: { numFmtId } }: XmlElement): NumberKind =>
-    kinds.get(numFmtId) ?? builtInKind(Number(numFmtId ?? 0))
-  return childElements(descendant(root, 'cellXfs'), 'xf').map(kindOf)
+  const formats = new Map<string, NumberFormat>()
+  return childElements(descendant(root, 'cellXfs'), 'xf').map(({ attributes: { numFmtId } }) => {
+    const code = codes.get(numFmtId) ?? builtInCode(Number(numFmtId ?? 0))
+    const format = formats.get(code) ?? new NumberFormat(code)
+    formats.set(code, format)
+    return format
+  })
 }
+
+const GENERAL = new NumberFormat('General')
 
 const MOST_CELLS = 1_000_000
 
@@ -197,7 +203,7 @@ class SheetScan implements Sheet, XmlHandlers {
     if (type === 'inlineStr') return this.inline.take()
     if (type === 'b') return value === '1' || value === 'true' ? 'TRUE' : 'FALSE'
     if (type === 'str' || type === 'e' || type === 'd') return value
-    return numberText(value, workbook.numberKinds[Number(style ?? 0)] ?? 'number', workbook.startsIn1904)
+    return (workbook.numberFormats[Number(style ?? 0)] ?? GENERAL).text(value, workbook.startsIn1904)
   }
 }
 

@@ -60,22 +60,46 @@ export function elementCounter(most: number): () => void {
   }
 }
 
+/** Builds a tree from the events of a scan. */
+export class TreeCollector {
+  private readonly root = { name: '', attributes: {}, children: [] as (XmlElement | string)[] }
+  private readonly path = [this.root]
+
+  open(name: string, attributes: XmlElement['attributes']): void {
+    const element = { name, attributes, children: [] }
+    this.path.at(-1)?.children.push(element)
+    this.path.push(element)
+  }
+
+  text(text: string): void {
+    this.path.at(-1)?.children.push(text)
+  }
+
+  /** The first element of the tree when that is complete. */
+  close(): XmlElement | undefined {
+    this.path.pop()
+    return this.path.length > 1 ? undefined : childElements(this.root)[0]
+  }
+}
+
 /** The root element; undefined for a part without one. Throws like `scanXml`. */
 export function parseXml(bytes: Uint8Array): XmlElement | undefined {
-  const root = { name: '', attributes: {}, children: [] as (XmlElement | string)[] }
-  const open = [root]
+  const tree = new TreeCollector()
   const countElement = elementCounter(MOST_ELEMENTS)
+  let root: XmlElement | undefined
   scanXml(bytes, {
     open(name, attributes) {
       countElement()
-      const element = { name, attributes, children: [] }
-      open.at(-1)?.children.push(element)
-      open.push(element)
+      tree.open(name, attributes)
     },
-    text: (text) => open.at(-1)?.children.push(text),
-    close: () => open.pop(),
+    text(text) {
+      tree.text(text)
+    },
+    close() {
+      root ??= tree.close()
+    },
   })
-  return root.children.find((child) => typeof child !== 'string')
+  return root
 }
 
 export function childElements(element: XmlElement | undefined, name?: string): XmlElement[] {

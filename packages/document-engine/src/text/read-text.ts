@@ -53,6 +53,9 @@ function fieldOf(frontMatter: string, name: string): string {
   return plain.join(', ').slice(0, LONGEST_CHARACTERS)
 }
 
+/** Text of the first heading of level 1 near the start; '' without one. */
+export const titleOfMarkdown = (markdown: string): string => firstHeading(markdown.slice(0, TITLE_CHARACTERS))
+
 function firstHeading(body: string): string {
   let isCode = false
   for (const line of body.split('\n')) {
