@@ -4,8 +4,9 @@ import { type PageMarks, pageMarks } from './content-stream.js'
 import { joinedLines, turnedLine } from './drawn-lines.js'
 import { FontBook, type ObservedFont } from './fonts.js'
 import { type Affine, affineOf, compose, type PlacedText } from './geometry.js'
-import type { PdfPage, TextRun } from './layout/layout-model.js'
+import { ARTIFACT, type PdfPage, type StructureNode, type TextRun } from './layout/layout-model.js'
 import type { PdfDocument, Pdfjs, PdfSheet } from './pdfjs.js'
+import { structureOf } from './structure-tree.js'
 import { joinedAtAccents, shownText, withoutCopies, withSoftHyphens } from './text-cleanup.js'
 import { placedText, type TextItem, turnedForReading } from './text-placement.js'
 
@@ -14,6 +15,8 @@ import { placedText, type TextItem, turnedForReading } from './text-placement.js
  * result. CPU time, because a busy machine must give the same result.
  */
 const MAX_DRAWING_CPU_MS = 6000
+/** The same for tags: pdf.js takes the square of a table's rows on each of its pages. */
+const MAX_STRUCTURE_CPU_MS = 3000
 const NO_MARKS: PageMarks = { lines: [], stretches: [], softHyphens: [] }
 
 type Layers = Awaited<ReturnType<PdfDocument['getOptionalContentConfig']>>
@@ -29,16 +32,38 @@ export function settledPage({ page, texts }: UnsettledPage): PdfPage {
   return { ...page, runs: texts.map(({ placed, font }) => textRun(placed, font)) }
 }
 
-function textRun({ text, x, y, length, fontSize, isDrawnBold }: PlacedText, font: ObservedFont): TextRun {
+function textRun({ text, x, y, length, fontSize, isDrawnBold, contentId }: PlacedText, font: ObservedFont): TextRun {
   const { name, isBold, isItalic } = font.traits
-  const place = { x, y, width: length, fontSize }
+  const place = { x, y, width: length, fontSize, contentId }
   return { text, ...place, font: name, isBold: isBold || isDrawnBold, isItalic, isFixedPitch: font.isFixedPitch }
+}
+
+/** What pdf.js really gives where marked content begins and ends; its types lack the half of it. */
+interface MarkedContent {
+  readonly type: string
+  readonly id?: string | null
+  readonly tag?: string | null
+}
+
+/** Knows which piece of marked content is open while the items of a page pass. */
+class OpenContent {
+  private readonly open: (string | undefined)[] = []
+
+  get id(): string | undefined {
+    return this.open.at(-1)
+  }
+
+  pass(item: MarkedContent): void {
+    if (item.type === 'endMarkedContent') this.open.pop()
+    else this.open.push(item.id ?? (item.tag === 'Artifact' ? ARTIFACT : this.id))
+  }
 }
 
 /** Reads the pages of one document, one after the other. */
 export class PageReader {
   private readonly fonts = new FontBook()
   private drawingCpuMs = 0
+  private structureCpuMs = 0
   private undrawnPage: number | undefined
 
   constructor(
@@ -56,7 +81,8 @@ export class PageReader {
     const viewport = sheet.getViewport({ scale: 1 })
     const matrix = affineOf(viewport.transform)
     if (matrix === undefined) throw new Error('The page has no size.')
-    const placed = await this.placedTexts(sheet, matrix)
+    const structure = await this.structure(sheet)
+    const placed = await this.placedTexts(sheet, matrix, structure !== undefined)
     const marks = await this.marks(sheet, matrix)
     const annotations: unknown[] = await sheet.getAnnotations().catch(() => [])
     const shown = withSoftHyphens(shownText(placed, marks.stretches), marks.softHyphens)
@@ -69,7 +95,7 @@ export class PageReader {
     )
     const links = linkAreas(annotations, compose(turned.matrix, matrix))
     return {
-      page: { number: sheet.pageNumber, width, height, rules, links },
+      page: { number: sheet.pageNumber, width, height, rules, links, structure },
       texts: withoutCopies(turned.texts).map((placed) => ({
         placed,
         font: this.fonts.entry(placed.fontName, sheet).font,
@@ -77,14 +103,32 @@ export class PageReader {
     }
   }
 
-  private async placedTexts(sheet: PdfSheet, matrix: Affine): Promise<PlacedText[]> {
+  /** Undefined without tags. */
+  private async structure(sheet: PdfSheet): Promise<StructureNode | undefined> {
+    if (this.structureCpuMs > MAX_STRUCTURE_CPU_MS) return undefined
+    const startedAtMs = cpuMs()
+    try {
+      return structureOf(await sheet.getStructTree())
+    } catch {
+      return undefined
+    } finally {
+      this.structureCpuMs += cpuMs() - startedAtMs
+    }
+  }
+
+  private async placedTexts(sheet: PdfSheet, matrix: Affine, isTagged: boolean): Promise<PlacedText[]> {
     // Presentation forms are resolved in logical order; pdf.js would do it in the order of the page.
-    const content = await sheet.getTextContent({ disableNormalization: true })
+    const content = await sheet.getTextContent({ disableNormalization: true, includeMarkedContent: isTagged })
     const isVertical = (item: TextItem) => content.styles[item.fontName]?.vertical === true
-    const placed = content.items.flatMap((item) => {
-      const text = 'str' in item ? placedText(item, matrix, isVertical(item)) : undefined
-      return text === undefined ? [] : [text]
-    })
+    const marked = new OpenContent()
+    const placed: PlacedText[] = []
+    for (const item of content.items) {
+      if (!('str' in item)) marked.pass(item)
+      else {
+        const text = placedText(item, matrix, isVertical(item))
+        if (text !== undefined) placed.push({ ...text, contentId: marked.id })
+      }
+    }
     const straight = placed.filter((text) => !text.isTilted)
     return joinedAtAccents(straight.length > 0 ? straight : placed)
   }
