@@ -6,9 +6,12 @@ import { FontBook, type ObservedFont } from './fonts.js'
 import { type Affine, affineOf, compose, type PlacedText } from './geometry.js'
 import { ARTIFACT, type PdfPage, type StructureNode, type TextRun } from './layout/layout-model.js'
 import type { PdfDocument, Pdfjs, PdfSheet } from './pdfjs.js'
+import { describedPictures, isPictured, notablePictures, type Picture } from './pictures.js'
 import { structureOf } from './structure-tree.js'
-import { joinedAtAccents, shownText, withoutCopies, withSoftHyphens } from './text-cleanup.js'
+import { texText } from './tex-characters.js'
+import { CharacterTally, joinedAtAccents, shownText, withoutCopies, withSoftHyphens } from './text-cleanup.js'
 import { placedText, type TextItem, turnedForReading } from './text-placement.js'
+import type { PageGaps } from './warnings.js'
 
 /**
  * Most CPU time for the drawings of one document; pages after that are read without lines, so that the document gets a
@@ -17,7 +20,7 @@ import { placedText, type TextItem, turnedForReading } from './text-placement.js
 const MAX_DRAWING_CPU_MS = 6000
 /** The same for tags: pdf.js takes the square of a table's rows on each of its pages. */
 const MAX_STRUCTURE_CPU_MS = 3000
-const NO_MARKS: PageMarks = { lines: [], stretches: [], softHyphens: [] }
+const NO_MARKS: PageMarks = { lines: [], stretches: [], softHyphens: [], pictures: [] }
 
 type Layers = Awaited<ReturnType<PdfDocument['getOptionalContentConfig']>>
 
@@ -25,6 +28,7 @@ type Layers = Awaited<ReturnType<PdfDocument['getOptionalContentConfig']>>
 export interface UnsettledPage {
   readonly page: Omit<PdfPage, 'runs'>
   readonly texts: readonly { readonly placed: PlacedText; readonly font: ObservedFont }[]
+  readonly gaps: PageGaps
 }
 
 /** The page for the layout, once the whole document was read. */
@@ -82,8 +86,10 @@ export class PageReader {
     const matrix = affineOf(viewport.transform)
     if (matrix === undefined) throw new Error('The page has no size.')
     const structure = await this.structure(sheet)
-    const placed = await this.placedTexts(sheet, matrix, structure !== undefined)
-    const marks = await this.marks(sheet, matrix)
+    // Before the text, because pdf.js provides the fonts with the drawings.
+    const drawn = await this.marks(sheet, matrix)
+    const marks = drawn ?? NO_MARKS
+    const { placed, isUnreadable } = await this.placedTexts(sheet, matrix, structure !== undefined)
     const annotations: unknown[] = await sheet.getAnnotations().catch(() => [])
     const shown = withSoftHyphens(shownText(placed, marks.stretches), marks.softHyphens)
     const texts = [...shown, ...annotationTexts(annotations, matrix)]
@@ -94,12 +100,16 @@ export class PageReader {
       turned,
     )
     const links = linkAreas(annotations, compose(turned.matrix, matrix))
+    const settled = withoutCopies(turned.texts)
     return {
       page: { number: sheet.pageNumber, width, height, rules, links, structure },
-      texts: withoutCopies(turned.texts).map((placed) => ({
-        placed,
-        font: this.fonts.entry(placed.fontName, sheet).font,
-      })),
+      texts: settled.map((placed) => ({ placed, font: this.fonts.entry(placed.fontName, sheet).font })),
+      gaps: {
+        isPicture: settled.length === 0 && isPictured(marks.pictures, viewport),
+        isUnreadable,
+        isUndrawn: drawn === undefined,
+        pictures: droppedPictures(marks.pictures, structure, viewport),
+      },
     }
   }
 
@@ -116,27 +126,35 @@ export class PageReader {
     }
   }
 
-  private async placedTexts(sheet: PdfSheet, matrix: Affine, isTagged: boolean): Promise<PlacedText[]> {
+  private async placedTexts(
+    sheet: PdfSheet,
+    matrix: Affine,
+    isTagged: boolean,
+  ): Promise<{ placed: PlacedText[]; isUnreadable: boolean }> {
     // Presentation forms are resolved in logical order; pdf.js would do it in the order of the page.
     const content = await sheet.getTextContent({ disableNormalization: true, includeMarkedContent: isTagged })
     const isVertical = (item: TextItem) => content.styles[item.fontName]?.vertical === true
     const marked = new OpenContent()
+    const tally = new CharacterTally()
     const placed: PlacedText[] = []
     for (const item of content.items) {
       if (!('str' in item)) marked.pass(item)
       else {
-        const text = placedText(item, matrix, isVertical(item))
+        const known = this.fonts.entry(item.fontName, sheet).isTexBitmap ? { ...item, str: texText(item.str) } : item
+        tally.add(known.str)
+        const text = placedText(known, matrix, isVertical(item))
         if (text !== undefined) placed.push({ ...text, contentId: marked.id })
       }
     }
     const straight = placed.filter((text) => !text.isTilted)
-    return joinedAtAccents(straight.length > 0 ? straight : placed)
+    return { placed: joinedAtAccents(straight.length > 0 ? straight : placed), isUnreadable: tally.isUnreadable }
   }
 
-  private async marks(sheet: PdfSheet, matrix: Affine): Promise<PageMarks> {
+  /** Undefined where they are not read. */
+  private async marks(sheet: PdfSheet, matrix: Affine): Promise<PageMarks | undefined> {
     if (this.drawingCpuMs > MAX_DRAWING_CPU_MS) {
       this.undrawnPage ??= sheet.pageNumber
-      return NO_MARKS
+      return undefined
     }
     const startedAtMs = cpuMs()
     try {
@@ -148,17 +166,28 @@ export class PageReader {
         ops: this.pdfjs.OPS,
         matrix,
         isShown: (group) => this.layers?.isVisible(group) !== false,
-        onGlyph: (fontName, unicode, width) => {
-          this.fonts.entry(fontName, sheet).font.observe(unicode, width)
+        onGlyph: (fontName, glyph) => {
+          this.fonts.observe(fontName, glyph, sheet)
         },
         glyphScale: (fontName) => this.fonts.entry(fontName, sheet).glyphScale,
       })
     } catch {
-      return NO_MARKS
+      return undefined
     } finally {
       this.drawingCpuMs += cpuMs() - startedAtMs
     }
   }
+}
+
+/** The places of pictures that no tag describes, as many as the tags leave. */
+function droppedPictures(
+  pictures: readonly Picture[],
+  structure: StructureNode | undefined,
+  page: { width: number; height: number },
+): string[] {
+  const notable = notablePictures(pictures, page)
+  const places = notable.map(({ x1, y1, x2, y2 }) => [x1, y1, x2, y2].map(Math.round).join(' '))
+  return places.slice(0, Math.max(0, places.length - describedPictures(structure)))
 }
 
 /** CPU time of this process since its start. */

@@ -118,6 +118,9 @@ function isAccentOf(last: PlacedText, text: PlacedText): boolean {
 /** Control characters, byte order mark, object and replacement character, non-characters, lone surrogates. */
 const UNREADABLE = /[\p{Cc}\uFEFF\uFFFC\uFFFD\p{Noncharacter_Code_Point}\p{Cs}]+/gu
 const PRIVATE_USE = /\p{Co}/gu
+/** Least number, and share, of characters without meaning that make a page's text unreadable. */
+const MIN_MEANINGLESS = 20
+const MEANINGLESS_SHARE = 0.1
 const SPACES = /[\u00A0\u2000-\u200A\u202F]/gu
 /**
  * Compatibility characters to be replaced: ligatures (Latin, Armenian, Hebrew), Arabic presentation forms, and radicals that
@@ -150,11 +153,28 @@ const SYMBOL_GLYPHS: ReadonlyMap<string, string> = new Map([
 export function readableText(text: string): string {
   const readable = text
     .replace(UNREADABLE, '')
-    .replace(PRIVATE_USE, (character) => SYMBOL_GLYPHS.get(character) ?? '')
+    .replace(PRIVATE_USE, known)
     .replace(SHAPES, (character) => character.normalize('NFKC'))
     .replace(SPACES, ' ')
   return withAccents(readable)
 }
+
+/** Counts the characters of a page, and those of them that only the font defines. */
+export class CharacterTally {
+  private characters = 0
+  private meaningless = 0
+
+  add(text: string): void {
+    this.characters += text.length
+    this.meaningless += text.length - text.replace(UNREADABLE, '').replace(PRIVATE_USE, known).length
+  }
+
+  get isUnreadable(): boolean {
+    return this.meaningless >= Math.max(MIN_MEANINGLESS, this.characters * MEANINGLESS_SHARE)
+  }
+}
+
+const known = (character: string): string => SYMBOL_GLYPHS.get(character) ?? ''
 
 /** Tolerance around a stretch, in points. */
 const TOLERANCE = 1
