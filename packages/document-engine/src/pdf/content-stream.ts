@@ -1,3 +1,4 @@
+import { MAX_SHAPES, type SmallShape, smallShape } from './drawn-bullets.js'
 import { filledLines, strokedLines } from './drawn-lines.js'
 import { type Affine, affineOf, applied, compose, IDENTITY, isIndexed, movedTo, type Point } from './geometry.js'
 import type { Rule } from './layout/layout-model.js'
@@ -156,6 +157,7 @@ export interface PageMarks {
   /** Start positions of glyphs that their font encodes as soft hyphens. */
   readonly softHyphens: readonly Point[]
   readonly pictures: readonly Picture[]
+  readonly smallShapes: readonly SmallShape[]
 }
 
 interface MarkSources {
@@ -189,6 +191,7 @@ class MarkWalk implements PageMarks {
   readonly lines: Rule[] = []
   readonly stretches: MarkedStretch[] = []
   readonly softHyphens: Point[] = []
+  readonly smallShapes: SmallShape[] = []
   private readonly state: GraphicsState
   private readonly trace: PictureTrace
   /** Whether the layer of each open marked content is visible. */
@@ -231,7 +234,7 @@ class MarkWalk implements PageMarks {
 
   private path(args: readonly unknown[]): void {
     const { ops } = this.sources
-    const [painting, segments] = args
+    const [painting, segments, bounds] = args
     if (this.lines.length > MAX_LINES || this.isHidden || !Array.isArray(segments)) return
     const { seen } = this
     const isStroked = [ops.stroke, ops.closeStroke].includes(Number(painting))
@@ -239,8 +242,13 @@ class MarkWalk implements PageMarks {
     const isBoth = [ops.fillStroke, ops.eoFillStroke, ops.closeFillStroke, ops.closeEOFillStroke].includes(
       Number(painting),
     )
+    if (isStroked || isFilled || isBoth) this.addShape(smallShape(bounds, seen, !isStroked))
     if (isStroked || isBoth) this.lines.push(...strokedLines(segments[0], seen).slice(0, MAX_LINES))
     else if (isFilled) this.lines.push(...filledLines(segments[0], seen).slice(0, MAX_LINES))
+  }
+
+  private addShape(shape: SmallShape | undefined): void {
+    if (shape !== undefined && this.smallShapes.length <= MAX_SHAPES) this.smallShapes.push(shape)
   }
 
   private showText(glyphs: unknown): void {

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { annotationTexts, linkAreas } from './annotations.js'
 import { type PageMarks, pageMarks } from './content-stream.js'
+import { withDrawnBullets } from './drawn-bullets.js'
 import { joinedLines, turnedLine } from './drawn-lines.js'
 import { FontBook, type ObservedFont } from './fonts.js'
 import { type Affine, affineOf, compose, type PlacedText } from './geometry.js'
@@ -20,7 +21,7 @@ import type { PageGaps } from './warnings.js'
 const MAX_DRAWING_CPU_MS = 6000
 /** The same for tags: pdf.js takes the square of a table's rows on each of its pages. */
 const MAX_STRUCTURE_CPU_MS = 3000
-const NO_MARKS: PageMarks = { lines: [], stretches: [], softHyphens: [], pictures: [] }
+const NO_MARKS: PageMarks = { lines: [], stretches: [], softHyphens: [], pictures: [], smallShapes: [] }
 
 type Layers = Awaited<ReturnType<PdfDocument['getOptionalContentConfig']>>
 
@@ -68,6 +69,8 @@ export class PageReader {
   private readonly fonts = new FontBook()
   private drawingCpuMs = 0
   private structureCpuMs = 0
+  /** Whether the document has a structure tree, as far as its pages so far say. */
+  private isTagged = true
   private undrawnPage: number | undefined
 
   constructor(
@@ -92,7 +95,9 @@ export class PageReader {
     const { placed, isUnreadable } = await this.placedTexts(sheet, matrix, structure !== undefined)
     const annotations: unknown[] = await sheet.getAnnotations().catch(() => [])
     const shown = withSoftHyphens(shownText(placed, marks.stretches), marks.softHyphens)
-    const texts = [...shown, ...annotationTexts(annotations, matrix)]
+    // Tags say of themselves what an item is.
+    const marked = structure === undefined ? withDrawnBullets(shown, marks.smallShapes) : shown
+    const texts = [...marked, ...annotationTexts(annotations, matrix)]
     const turned = turnedForReading(texts, viewport.width, viewport.height)
     const { width, height } = turned
     const rules = joinedLines(
@@ -115,10 +120,12 @@ export class PageReader {
 
   /** Undefined without tags. */
   private async structure(sheet: PdfSheet): Promise<StructureNode | undefined> {
-    if (this.structureCpuMs > MAX_STRUCTURE_CPU_MS) return undefined
+    if (!this.isTagged || this.structureCpuMs > MAX_STRUCTURE_CPU_MS) return undefined
     const startedAtMs = cpuMs()
     try {
-      return structureOf(await sheet.getStructTree())
+      const tree: unknown = await sheet.getStructTree()
+      this.isTagged = tree !== null
+      return structureOf(tree)
     } catch {
       return undefined
     } finally {
