@@ -13,7 +13,7 @@ import {
 import type { OutlineEntry, PageRemark, PdfPage } from './layout/layout-model.js'
 import { pagesToMarkdown } from './layout/pages-to-markdown.js'
 import { PageReader, settledPage, type UnsettledPage } from './page-reader.js'
-import { loadPdfjs, type PdfDocument, pdfjsData } from './pdfjs.js'
+import { fontLoading, loadPdfjs, type PdfDocument, pdfjsData } from './pdfjs.js'
 import { type PageGaps, pdfWarnings } from './warnings.js'
 
 const MAX_LENGTH = 2048
@@ -129,7 +129,7 @@ async function openPdf(input: EngineInput): Promise<{ document: PdfDocument; clo
     isEvalSupported: false,
     useSystemFonts: false,
     useWasm: false,
-    disableFontFace: true,
+    ...fontLoading(),
     isOffscreenCanvasSupported: false,
     isImageDecoderSupported: false,
     // Pictures are not used; decoding them would cost more than all the text.

@@ -128,6 +128,19 @@ const SPACES = /[\u00A0\u2000-\u200A\u202F]/gu
  */
 const SHAPES = /[\uFB00-\uFB06\uFB13-\uFB17\uFB1D-\uFB4F\uFB50-\uFD3D\uFD50-\uFDF9\uFE80-\uFEFC\u2F00-\u2FD5]/gu
 
+/**
+ * The ideographs that radicals from U+2E80 on stand for (Unicode: EquivalentUnifiedIdeograph), where these are whole
+ * characters of common fonts; a blank where there is none. Unicode's own normalisation knows two of them.
+ */
+const IDEOGRAPHS_OF_RADICALS =
+  ' 厂  乙亻冂 刀刂卜 小小兀   巳幺彑 忄 扌攵 旡日月  民氵氺灬爫爫丬牛犭王疋目示礻竹糹纟罓罒   羊  耂肀聿肉臼艹艹艹虎衤覀西见角 讠贝 车辶辶辶邑钅長镸长门 阝雨青韦页风飞食 飠饣 马骨鬼鱼鸟卤麦黄黾斉齐歯齿竜龙龜亀'
+const RADICAL = /[\u2E80-\u2EF3]/g
+
+function ideographOf(radical: string): string {
+  const ideograph = IDEOGRAPHS_OF_RADICALS[radical.charCodeAt(0) - 0x2e80] ?? ' '
+  return ideograph === ' ' ? radical.normalize('NFKC') : ideograph
+}
+
 /** Characters of word processors' symbol fonts at U+F000 + their own code: list markers, boxes, arrows. */
 const SYMBOL_GLYPHS: ReadonlyMap<string, string> = new Map([
   ['\uF0B7', '•'],
@@ -155,6 +168,7 @@ export function readableText(text: string): string {
     .replace(UNREADABLE, '')
     .replace(PRIVATE_USE, known)
     .replace(SHAPES, (character) => character.normalize('NFKC'))
+    .replace(RADICAL, ideographOf)
     .replace(SPACES, ' ')
   return withAccents(readable)
 }
