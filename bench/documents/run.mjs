@@ -1,5 +1,5 @@
 /**
- * `node bench/documents/run.mjs [--only html|pdf|office|robustness] [--step <n>] [--json <file>] [--engine <file>]`: see
+ * `node bench/documents/run.mjs [--only html|pdf|producers|office|robustness] [--step <n>] [--json <file>] [--engine <file>]`: see
  * README.md beside this file. Exit code 1 when a bar of our own corpora is missed or the run is broken.
  */
 import { existsSync, writeFileSync } from 'node:fs'
@@ -10,6 +10,7 @@ import { parseArgs } from 'node:util'
 import { measureOwnHtml } from './measure/own-html.mjs'
 import { measureOwnOffice } from './measure/own-office.mjs'
 import { measureOwnPdf } from './measure/own-pdf.mjs'
+import { measureProducers } from './measure/producers.mjs'
 import { measurePublicHtml } from './measure/public-html.mjs'
 import { measureRobustness } from './measure/robustness.mjs'
 import { DocumentReader } from './reading/document-reader.mjs'
@@ -35,6 +36,7 @@ const PARTS = {
   html: [measureOwnHtml, (reader) => measurePublicHtml(reader, corpora, step)],
   pdf: [measureOwnPdf],
   office: [measureOwnOffice],
+  producers: [measureProducers],
   robustness: [(reader) => measureRobustness(reader, corpora, step)],
 }
 

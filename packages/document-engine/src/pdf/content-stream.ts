@@ -1,7 +1,9 @@
+import { MAX_SHAPES, type SmallShape, smallShape } from './drawn-bullets.js'
 import { filledLines, strokedLines } from './drawn-lines.js'
 import { type Affine, affineOf, applied, compose, IDENTITY, isIndexed, movedTo, type Point } from './geometry.js'
 import type { Rule } from './layout/layout-model.js'
 import type { Pdfjs } from './pdfjs.js'
+import { type Picture, PictureTrace } from './pictures.js'
 
 /** Most saved graphics states; more of them are an attack on the reader's memory. */
 const MAX_SAVED = 10_000
@@ -154,6 +156,8 @@ export interface PageMarks {
   readonly stretches: readonly MarkedStretch[]
   /** Start positions of glyphs that their font encodes as soft hyphens. */
   readonly softHyphens: readonly Point[]
+  readonly pictures: readonly Picture[]
+  readonly smallShapes: readonly SmallShape[]
 }
 
 interface MarkSources {
@@ -162,7 +166,7 @@ interface MarkSources {
   readonly matrix: Affine
   /** Whether the layer of a marked content is visible. */
   isShown(group: unknown): boolean
-  onGlyph(fontName: string, unicode: string, width: number): void
+  onGlyph(fontName: string, glyph: Glyph): void
   /** Thousandths as the font counts them: 0.001 but for Type 3 fonts. */
   glyphScale(fontName: string): number
 }
@@ -179,6 +183,7 @@ export function pageMarks(list: OperatorList, sources: MarkSources): PageMarks {
     const args = list.argsArray[index]
     walk.step(operator, Array.isArray(args) ? args : [])
   }
+  walk.finish()
   return walk
 }
 
@@ -186,17 +191,29 @@ class MarkWalk implements PageMarks {
   readonly lines: Rule[] = []
   readonly stretches: MarkedStretch[] = []
   readonly softHyphens: Point[] = []
+  readonly smallShapes: SmallShape[] = []
   private readonly state: GraphicsState
+  private readonly trace: PictureTrace
   /** Whether the layer of each open marked content is visible. */
   private readonly layers: boolean[] = []
   private hiddenLayers = 0
 
   constructor(private readonly sources: MarkSources) {
     this.state = new GraphicsState(sources.ops)
+    this.trace = new PictureTrace(sources.ops, () => (this.isHidden ? undefined : this.seen))
+  }
+
+  get pictures(): readonly Picture[] {
+    return this.trace.pictures
+  }
+
+  finish(): void {
+    this.trace.finish()
   }
 
   step(operator: number, args: readonly unknown[]): void {
     const { ops } = this.sources
+    this.trace.step(operator, args)
     if (operator === ops.showText) this.showText(args[0])
     else if (operator === ops.constructPath) this.path(args)
     else if (operator === ops.beginMarkedContent) this.beginLayer(true)
@@ -216,17 +233,22 @@ class MarkWalk implements PageMarks {
   }
 
   private path(args: readonly unknown[]): void {
-    const { ops, matrix } = this.sources
-    const [painting, segments] = args
+    const { ops } = this.sources
+    const [painting, segments, bounds] = args
     if (this.lines.length > MAX_LINES || this.isHidden || !Array.isArray(segments)) return
-    const seen = compose(matrix, this.state.matrix)
+    const { seen } = this
     const isStroked = [ops.stroke, ops.closeStroke].includes(Number(painting))
     const isFilled = [ops.fill, ops.eoFill].includes(Number(painting))
     const isBoth = [ops.fillStroke, ops.eoFillStroke, ops.closeFillStroke, ops.closeEOFillStroke].includes(
       Number(painting),
     )
+    if (isStroked || isFilled || isBoth) this.addShape(smallShape(bounds, seen, !isStroked))
     if (isStroked || isBoth) this.lines.push(...strokedLines(segments[0], seen).slice(0, MAX_LINES))
     else if (isFilled) this.lines.push(...filledLines(segments[0], seen).slice(0, MAX_LINES))
+  }
+
+  private addShape(shape: SmallShape | undefined): void {
+    if (shape !== undefined && this.smallShapes.length <= MAX_SHAPES) this.smallShapes.push(shape)
   }
 
   private showText(glyphs: unknown): void {
@@ -239,7 +261,7 @@ class MarkWalk implements PageMarks {
       if (typeof glyph === 'number') state.advanceByAdjustment(glyph)
       else if (isGlyph(glyph)) {
         if (glyph.unicode === SOFT_HYPHEN) this.softHyphens.push(applied(sources.matrix, ...state.textOrigin()))
-        sources.onGlyph(state.fontName, glyph.unicode, glyph.width)
+        sources.onGlyph(state.fontName, glyph)
         state.advanceByGlyph(glyph.width * scale, glyph.isSpace === true)
       }
     }
@@ -255,15 +277,23 @@ class MarkWalk implements PageMarks {
     return this.state.renderingMode === FILLED_AND_STROKED ? 'stroked' : undefined
   }
 
+  /** From the current user space to the displayed page. */
+  private get seen(): Affine {
+    return compose(this.sources.matrix, this.state.matrix)
+  }
+
   private get isHidden(): boolean {
     return this.hiddenLayers > 0
   }
 }
 
-interface Glyph {
+export interface Glyph {
   readonly unicode: string
   readonly width: number
   readonly isSpace?: unknown
+  readonly originalCharCode?: unknown
+  /** Name of the glyph in a font that is drawn glyph by glyph (Type 3). */
+  readonly operatorListId?: unknown
 }
 
 function isGlyph(value: unknown): value is Glyph {

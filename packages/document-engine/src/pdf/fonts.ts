@@ -83,6 +83,8 @@ const NAMELESS = 'Type3'
 interface FontEntry {
   readonly font: ObservedFont
   readonly glyphScale: number
+  /** Whether its glyphs have the names that TeX gives to those of its bitmap fonts. */
+  isTexBitmap: boolean
 }
 
 /** The fonts of a document under the names that pdf.js gives them; those that share a name are one font. */
@@ -99,11 +101,26 @@ export class FontBook {
     const id = name === '' ? `font ${this.entries.size + 1}` : name.replace(SUBSET_PREFIX, '')
     const claimsFixedPitch = details.fallbackName === 'monospace'
     const font = this.fonts.get(id) ?? new ObservedFont({ name, id, claimsFixedPitch })
-    const entry = { font, glyphScale: affineOf(details.fontMatrix)?.[0] ?? GLYPH_SCALE }
+    const entry = { font, glyphScale: affineOf(details.fontMatrix)?.[0] ?? GLYPH_SCALE, isTexBitmap: false }
     this.fonts.set(id, font)
     this.entries.set(loadedName, entry)
     return entry
   }
+
+  observe(loadedName: string, glyph: DrawnGlyph, sheet: PdfSheet): void {
+    const entry = this.entry(loadedName, sheet)
+    const { operatorListId: name, originalCharCode: code } = glyph
+    if (name !== undefined) entry.isTexBitmap = typeof code === 'number' && name === `a${code}`
+    entry.font.observe(glyph.unicode, glyph.width)
+  }
+}
+
+/** What pdf.js says of a glyph that is drawn. */
+interface DrawnGlyph {
+  readonly unicode: string
+  readonly width: number
+  readonly originalCharCode?: unknown
+  readonly operatorListId?: unknown
 }
 
 interface FontDetails {

@@ -17,6 +17,8 @@ export interface PlacedText {
   readonly isTilted: boolean
   /** Whether it is drawn so that it looks bold, whatever its font. */
   readonly isDrawnBold: boolean
+  /** Id of the tagged content around it, or `ARTIFACT`; absent without tags. */
+  readonly contentId?: string | undefined
 }
 
 /** `[a, b, c, d, e, f]` as PDF writes it: x′ = a·x + c·y + e, y′ = b·x + d·y + f. */

@@ -1,20 +1,27 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { annotationTexts, linkAreas } from './annotations.js'
 import { type PageMarks, pageMarks } from './content-stream.js'
+import { withDrawnBullets } from './drawn-bullets.js'
 import { joinedLines, turnedLine } from './drawn-lines.js'
 import { FontBook, type ObservedFont } from './fonts.js'
 import { type Affine, affineOf, compose, type PlacedText } from './geometry.js'
-import type { PdfPage, TextRun } from './layout/layout-model.js'
+import { ARTIFACT, type PdfPage, type StructureNode, type TextRun } from './layout/layout-model.js'
 import type { PdfDocument, Pdfjs, PdfSheet } from './pdfjs.js'
-import { joinedAtAccents, shownText, withoutCopies, withSoftHyphens } from './text-cleanup.js'
+import { describedPictures, isPictured, notablePictures, type Picture } from './pictures.js'
+import { structureOf } from './structure-tree.js'
+import { texText } from './tex-characters.js'
+import { CharacterTally, joinedAtAccents, shownText, withoutCopies, withSoftHyphens } from './text-cleanup.js'
 import { placedText, type TextItem, turnedForReading } from './text-placement.js'
+import type { PageGaps } from './warnings.js'
 
 /**
  * Most CPU time for the drawings of one document; pages after that are read without lines, so that the document gets a
  * result. CPU time, because a busy machine must give the same result.
  */
 const MAX_DRAWING_CPU_MS = 6000
-const NO_MARKS: PageMarks = { lines: [], stretches: [], softHyphens: [] }
+/** The same for tags: pdf.js takes the square of a table's rows on each of its pages. */
+const MAX_STRUCTURE_CPU_MS = 3000
+const NO_MARKS: PageMarks = { lines: [], stretches: [], softHyphens: [], pictures: [], smallShapes: [] }
 
 type Layers = Awaited<ReturnType<PdfDocument['getOptionalContentConfig']>>
 
@@ -22,6 +29,7 @@ type Layers = Awaited<ReturnType<PdfDocument['getOptionalContentConfig']>>
 export interface UnsettledPage {
   readonly page: Omit<PdfPage, 'runs'>
   readonly texts: readonly { readonly placed: PlacedText; readonly font: ObservedFont }[]
+  readonly gaps: PageGaps
 }
 
 /** The page for the layout, once the whole document was read. */
@@ -29,16 +37,40 @@ export function settledPage({ page, texts }: UnsettledPage): PdfPage {
   return { ...page, runs: texts.map(({ placed, font }) => textRun(placed, font)) }
 }
 
-function textRun({ text, x, y, length, fontSize, isDrawnBold }: PlacedText, font: ObservedFont): TextRun {
+function textRun({ text, x, y, length, fontSize, isDrawnBold, contentId }: PlacedText, font: ObservedFont): TextRun {
   const { name, isBold, isItalic } = font.traits
-  const place = { x, y, width: length, fontSize }
+  const place = { x, y, width: length, fontSize, contentId }
   return { text, ...place, font: name, isBold: isBold || isDrawnBold, isItalic, isFixedPitch: font.isFixedPitch }
+}
+
+/** What pdf.js really gives where marked content begins and ends; its types lack the half of it. */
+interface MarkedContent {
+  readonly type: string
+  readonly id?: string | null
+  readonly tag?: string | null
+}
+
+/** Knows which piece of marked content is open while the items of a page pass. */
+class OpenContent {
+  private readonly open: (string | undefined)[] = []
+
+  get id(): string | undefined {
+    return this.open.at(-1)
+  }
+
+  pass(item: MarkedContent): void {
+    if (item.type === 'endMarkedContent') this.open.pop()
+    else this.open.push(item.id ?? (item.tag === 'Artifact' ? ARTIFACT : this.id))
+  }
 }
 
 /** Reads the pages of one document, one after the other. */
 export class PageReader {
   private readonly fonts = new FontBook()
   private drawingCpuMs = 0
+  private structureCpuMs = 0
+  /** Whether the document has a structure tree, as far as its pages so far say. */
+  private isTagged = true
   private undrawnPage: number | undefined
 
   constructor(
@@ -56,11 +88,16 @@ export class PageReader {
     const viewport = sheet.getViewport({ scale: 1 })
     const matrix = affineOf(viewport.transform)
     if (matrix === undefined) throw new Error('The page has no size.')
-    const placed = await this.placedTexts(sheet, matrix)
-    const marks = await this.marks(sheet, matrix)
+    const structure = await this.structure(sheet)
+    // Before the text, because pdf.js provides the fonts with the drawings.
+    const drawn = await this.marks(sheet, matrix)
+    const marks = drawn ?? NO_MARKS
+    const { placed, isUnreadable } = await this.placedTexts(sheet, matrix, structure !== undefined)
     const annotations: unknown[] = await sheet.getAnnotations().catch(() => [])
     const shown = withSoftHyphens(shownText(placed, marks.stretches), marks.softHyphens)
-    const texts = [...shown, ...annotationTexts(annotations, matrix)]
+    // Tags say of themselves what an item is.
+    const marked = structure === undefined ? withDrawnBullets(shown, marks.smallShapes) : shown
+    const texts = [...marked, ...annotationTexts(annotations, matrix)]
     const turned = turnedForReading(texts, viewport.width, viewport.height)
     const { width, height } = turned
     const rules = joinedLines(
@@ -68,31 +105,63 @@ export class PageReader {
       turned,
     )
     const links = linkAreas(annotations, compose(turned.matrix, matrix))
+    const settled = withoutCopies(turned.texts)
     return {
-      page: { number: sheet.pageNumber, width, height, rules, links },
-      texts: withoutCopies(turned.texts).map((placed) => ({
-        placed,
-        font: this.fonts.entry(placed.fontName, sheet).font,
-      })),
+      page: { number: sheet.pageNumber, width, height, rules, links, structure },
+      texts: settled.map((placed) => ({ placed, font: this.fonts.entry(placed.fontName, sheet).font })),
+      gaps: {
+        isPicture: settled.length === 0 && isPictured(marks.pictures, viewport),
+        isUnreadable,
+        isUndrawn: drawn === undefined,
+        pictures: droppedPictures(marks.pictures, structure, viewport),
+      },
     }
   }
 
-  private async placedTexts(sheet: PdfSheet, matrix: Affine): Promise<PlacedText[]> {
-    // Presentation forms are resolved in logical order; pdf.js would do it in the order of the page.
-    const content = await sheet.getTextContent({ disableNormalization: true })
-    const isVertical = (item: TextItem) => content.styles[item.fontName]?.vertical === true
-    const placed = content.items.flatMap((item) => {
-      const text = 'str' in item ? placedText(item, matrix, isVertical(item)) : undefined
-      return text === undefined ? [] : [text]
-    })
-    const straight = placed.filter((text) => !text.isTilted)
-    return joinedAtAccents(straight.length > 0 ? straight : placed)
+  /** Undefined without tags. */
+  private async structure(sheet: PdfSheet): Promise<StructureNode | undefined> {
+    if (!this.isTagged || this.structureCpuMs > MAX_STRUCTURE_CPU_MS) return undefined
+    const startedAtMs = cpuMs()
+    try {
+      const tree: unknown = await sheet.getStructTree()
+      this.isTagged = tree !== null
+      return structureOf(tree)
+    } catch {
+      return undefined
+    } finally {
+      this.structureCpuMs += cpuMs() - startedAtMs
+    }
   }
 
-  private async marks(sheet: PdfSheet, matrix: Affine): Promise<PageMarks> {
+  private async placedTexts(
+    sheet: PdfSheet,
+    matrix: Affine,
+    isTagged: boolean,
+  ): Promise<{ placed: PlacedText[]; isUnreadable: boolean }> {
+    // Presentation forms are resolved in logical order; pdf.js would do it in the order of the page.
+    const content = await sheet.getTextContent({ disableNormalization: true, includeMarkedContent: isTagged })
+    const isVertical = (item: TextItem) => content.styles[item.fontName]?.vertical === true
+    const marked = new OpenContent()
+    const tally = new CharacterTally()
+    const placed: PlacedText[] = []
+    for (const item of content.items) {
+      if (!('str' in item)) marked.pass(item)
+      else {
+        const known = this.fonts.entry(item.fontName, sheet).isTexBitmap ? { ...item, str: texText(item.str) } : item
+        tally.add(known.str)
+        const text = placedText(known, matrix, isVertical(item))
+        if (text !== undefined) placed.push({ ...text, contentId: marked.id })
+      }
+    }
+    const straight = placed.filter((text) => !text.isTilted)
+    return { placed: joinedAtAccents(straight.length > 0 ? straight : placed), isUnreadable: tally.isUnreadable }
+  }
+
+  /** Undefined where they are not read. */
+  private async marks(sheet: PdfSheet, matrix: Affine): Promise<PageMarks | undefined> {
     if (this.drawingCpuMs > MAX_DRAWING_CPU_MS) {
       this.undrawnPage ??= sheet.pageNumber
-      return NO_MARKS
+      return undefined
     }
     const startedAtMs = cpuMs()
     try {
@@ -104,17 +173,28 @@ export class PageReader {
         ops: this.pdfjs.OPS,
         matrix,
         isShown: (group) => this.layers?.isVisible(group) !== false,
-        onGlyph: (fontName, unicode, width) => {
-          this.fonts.entry(fontName, sheet).font.observe(unicode, width)
+        onGlyph: (fontName, glyph) => {
+          this.fonts.observe(fontName, glyph, sheet)
         },
         glyphScale: (fontName) => this.fonts.entry(fontName, sheet).glyphScale,
       })
     } catch {
-      return NO_MARKS
+      return undefined
     } finally {
       this.drawingCpuMs += cpuMs() - startedAtMs
     }
   }
+}
+
+/** The places of pictures that no tag describes, as many as the tags leave. */
+function droppedPictures(
+  pictures: readonly Picture[],
+  structure: StructureNode | undefined,
+  page: { width: number; height: number },
+): string[] {
+  const notable = notablePictures(pictures, page)
+  const places = notable.map(({ x1, y1, x2, y2 }) => [x1, y1, x2, y2].map(Math.round).join(' '))
+  return places.slice(0, Math.max(0, places.length - describedPictures(structure)))
 }
 
 /** CPU time of this process since its start. */

@@ -5,6 +5,7 @@ import {
   type EngineLimits,
   type EngineMetadata,
   type EngineOutput,
+  type EngineWarning,
   faultBehind,
   languageTag,
   NO_METADATA,
@@ -12,7 +13,8 @@ import {
 import type { OutlineEntry, PageRemark, PdfPage } from './layout/layout-model.js'
 import { pagesToMarkdown } from './layout/pages-to-markdown.js'
 import { PageReader, settledPage, type UnsettledPage } from './page-reader.js'
-import { loadPdfjs, type PdfDocument, pdfjsData } from './pdfjs.js'
+import { fontLoading, loadPdfjs, type PdfDocument, pdfjsData } from './pdfjs.js'
+import { type PageGaps, pdfWarnings } from './warnings.js'
 
 const MAX_LENGTH = 2048
 /** Least length of a repeated half: shorter ones occur in words such as "bonbon". */
@@ -107,9 +109,10 @@ export async function readPdf(input: EngineInput, limits: EngineLimits): Promise
     if (document.numPages > limits.pages) {
       throw new EngineFault('too_large', `The PDF has ${document.numPages} pages; the limit is ${limits.pages}.`)
     }
-    const { pages, remarks } = await readPages(document, limits)
+    const { pages, remarks, warnings } = await readPages(document, limits)
     const markdown = pagesToMarkdown(pages, await outlineOf(document), remarks)
-    return { kind: 'pdf', metadata: await metadataOf(document), html: '', markdown, pages: document.numPages }
+    const metadata = { ...(await metadataOf(document)), warnings }
+    return { kind: 'pdf', metadata, html: '', markdown, pages: document.numPages }
   } finally {
     await close()
   }
@@ -126,7 +129,7 @@ async function openPdf(input: EngineInput): Promise<{ document: PdfDocument; clo
     isEvalSupported: false,
     useSystemFonts: false,
     useWasm: false,
-    disableFontFace: true,
+    ...fontLoading(),
     isOffscreenCanvasSupported: false,
     isImageDecoderSupported: false,
     // Pictures are not used; decoding them would cost more than all the text.
@@ -151,17 +154,19 @@ function openingFault(error: unknown): Error {
 async function readPages(
   document: PdfDocument,
   limits: EngineLimits,
-): Promise<{ pages: PdfPage[]; remarks: PageRemark[] }> {
+): Promise<{ pages: PdfPage[]; remarks: PageRemark[]; warnings: EngineWarning[] }> {
   const pdfjs = await loadPdfjs()
   const layers = await document.getOptionalContentConfig().catch(() => undefined)
   const reader = new PageReader(pdfjs, layers)
   const pages: UnsettledPage[] = []
   const remarks: PageRemark[] = []
+  const gaps = new Map<number, PageGaps | undefined>()
   let characters = 0
   for (let number = 1; number <= document.numPages; number += 1) {
     const page = await readPage(document, number, reader)
     if (page === undefined) remarks.push({ page: number, text: `page ${number} cannot be read` })
     else pages.push(page)
+    gaps.set(number, page?.gaps)
     characters += page?.texts.reduce((sum, { placed }) => sum + placed.text.length, 0) ?? 0
     if (characters > limits.decodedBytes) {
       throw new EngineFault('too_large', `The PDF has more than ${limits.decodedBytes} characters of text.`)
@@ -169,17 +174,19 @@ async function readPages(
     await nextTurn()
   }
   if (pages.length === 0) throw new EngineFault('broken', 'The PDF is broken: none of its pages can be read.')
-  if (characters === 0) {
-    throw new EngineFault(
-      'no_text',
-      'The PDF has no text layer: its pages hold images only, and text in images is not read (no OCR).',
-    )
-  }
+  if (characters === 0) throw new EngineFault('no_text', withoutText(pages))
   const undrawn = reader.firstUndrawnPage
   if (undrawn !== undefined) {
     remarks.push({ page: undrawn, text: `from page ${undrawn} on drawn lines are not read: tables may be missing` })
   }
-  return { pages: pages.map(settledPage), remarks: remarks.sort((one, other) => one.page - other.page) }
+  const sorted = remarks.sort((one, other) => one.page - other.page)
+  return { pages: pages.map(settledPage), remarks: sorted, warnings: pdfWarnings(gaps) }
+}
+
+function withoutText(pages: readonly UnsettledPage[]): string {
+  return pages.some(({ gaps }) => gaps.isUnreadable)
+    ? 'The text of the PDF cannot be read: its fonts do not say which characters their glyphs are, and glyphs are not recognised (no OCR).'
+    : 'The PDF has no text layer: its pages hold images only, and text in images is not read (no OCR).'
 }
 
 /** Undefined when this page is broken, as others may be readable. Rejects when memory or stack ran out. */

@@ -40,7 +40,7 @@ describe('glyph text', () => {
   it.each([
     ['ligatures', 'ﬁnal oﬃce', 'final office'],
     ['Arabic shapes and ligatures, in logical order', 'ﻻ ﺑﻚ', 'لا بك'],
-    ['radicals in the place of ideographs', '⽂⼀', '文一'],
+    ['radicals in the place of ideographs', '⽂⼀ \u2EC5\u2ED3\u2EF3\u2E9F \u2E9A', '文一 见长龟母 \u2E9A'],
     ['wide and hard spaces', 'a\u00A0b\u2003c', 'a b c'],
   ])('resolves %s', (_name, text, expected) => {
     expect(readableText(text)).toBe(expected)

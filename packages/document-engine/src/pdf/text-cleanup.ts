@@ -118,12 +118,28 @@ function isAccentOf(last: PlacedText, text: PlacedText): boolean {
 /** Control characters, byte order mark, object and replacement character, non-characters, lone surrogates. */
 const UNREADABLE = /[\p{Cc}\uFEFF\uFFFC\uFFFD\p{Noncharacter_Code_Point}\p{Cs}]+/gu
 const PRIVATE_USE = /\p{Co}/gu
+/** Least number, and share, of characters without meaning that make a page's text unreadable. */
+const MIN_MEANINGLESS = 20
+const MEANINGLESS_SHARE = 0.1
 const SPACES = /[\u00A0\u2000-\u200A\u202F]/gu
 /**
  * Compatibility characters to be replaced: ligatures (Latin, Armenian, Hebrew), Arabic presentation forms, and radicals that
  * fonts without a proper map use for ideographs. Others (², ½, ①, Ａ) have a meaning of their own and stay.
  */
 const SHAPES = /[\uFB00-\uFB06\uFB13-\uFB17\uFB1D-\uFB4F\uFB50-\uFD3D\uFD50-\uFDF9\uFE80-\uFEFC\u2F00-\u2FD5]/gu
+
+/**
+ * The ideographs that radicals from U+2E80 on stand for (Unicode: EquivalentUnifiedIdeograph), where these are whole
+ * characters of common fonts; a blank where there is none. Unicode's own normalisation knows two of them.
+ */
+const IDEOGRAPHS_OF_RADICALS =
+  ' 厂  乙亻冂 刀刂卜 小小兀   巳幺彑 忄 扌攵 旡日月  民氵氺灬爫爫丬牛犭王疋目示礻竹糹纟罓罒   羊  耂肀聿肉臼艹艹艹虎衤覀西见角 讠贝 车辶辶辶邑钅長镸长门 阝雨青韦页风飞食 飠饣 马骨鬼鱼鸟卤麦黄黾斉齐歯齿竜龙龜亀'
+const RADICAL = /[\u2E80-\u2EF3]/g
+
+function ideographOf(radical: string): string {
+  const ideograph = IDEOGRAPHS_OF_RADICALS[radical.charCodeAt(0) - 0x2e80] ?? ' '
+  return ideograph === ' ' ? radical.normalize('NFKC') : ideograph
+}
 
 /** Characters of word processors' symbol fonts at U+F000 + their own code: list markers, boxes, arrows. */
 const SYMBOL_GLYPHS: ReadonlyMap<string, string> = new Map([
@@ -150,11 +166,29 @@ const SYMBOL_GLYPHS: ReadonlyMap<string, string> = new Map([
 export function readableText(text: string): string {
   const readable = text
     .replace(UNREADABLE, '')
-    .replace(PRIVATE_USE, (character) => SYMBOL_GLYPHS.get(character) ?? '')
+    .replace(PRIVATE_USE, known)
     .replace(SHAPES, (character) => character.normalize('NFKC'))
+    .replace(RADICAL, ideographOf)
     .replace(SPACES, ' ')
   return withAccents(readable)
 }
+
+/** Counts the characters of a page, and those of them that only the font defines. */
+export class CharacterTally {
+  private characters = 0
+  private meaningless = 0
+
+  add(text: string): void {
+    this.characters += text.length
+    this.meaningless += text.length - text.replace(UNREADABLE, '').replace(PRIVATE_USE, known).length
+  }
+
+  get isUnreadable(): boolean {
+    return this.meaningless >= Math.max(MIN_MEANINGLESS, this.characters * MEANINGLESS_SHARE)
+  }
+}
+
+const known = (character: string): string => SYMBOL_GLYPHS.get(character) ?? ''
 
 /** Tolerance around a stretch, in points. */
 const TOLERANCE = 1

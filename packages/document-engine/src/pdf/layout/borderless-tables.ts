@@ -1,5 +1,5 @@
 import type { Cell, Line, Table } from './layout-model.js'
-import { isLeaderLine } from './line-text.js'
+import { CAPTION_PATTERN, isLeaderLine } from './line-text.js'
 import { isListMark } from './list-markers.js'
 import { RULE_TOLERANCE, type Stroke } from './ruled-grid.js'
 import {
@@ -97,6 +97,7 @@ function stretchFrom(rows: readonly (readonly Line[])[], start: number): Stretch
     const above = rows[index - 1] ?? []
     // Chapters of a table of contents have no dots; the sections below them do.
     if (row.some(isLeaderLine)) return undefined
+    if (isCaption(row)) break
     if (!follows(row, above, gaps)) break
     const common = commonGaps(gaps, gapsOfRow(row), leastWidth)
     if (common.length < 3 || common.length < gaps.length * 0.7) break
@@ -108,7 +109,12 @@ function stretchFrom(rows: readonly (readonly Line[])[], start: number): Stretch
 
 function isCandidate(row: readonly Line[] | undefined): boolean {
   if (row === undefined || row.length < 2 || row.every((piece) => piece.isFixedPitch)) return false
-  return !row.some(isLeaderLine) && !(row.length === 2 && isListMark(row[0]?.text ?? ''))
+  return !row.some(isLeaderLine) && !(row.length === 2 && isListMark(row[0]?.text ?? '')) && !isCaption(row)
+}
+
+/** Whether a row is a caption, whose number is often set apart like a cell. */
+function isCaption(row: readonly Line[]): boolean {
+  return CAPTION_PATTERN.test(row.map((piece) => piece.text).join(' '))
 }
 
 function follows(row: readonly Line[], above: readonly Line[], gaps: readonly ColumnGap[]): boolean {

@@ -11,7 +11,21 @@ export interface PdfPage {
   readonly runs: readonly TextRun[]
   readonly rules: readonly Rule[]
   readonly links: readonly LinkArea[]
+  /** What the tags of the file say of this page; absent without tags. */
+  readonly structure?: StructureNode | undefined
 }
+
+/** An element of a tagged file (PDF 32000-1, 14.7): its standard role, and its parts in reading order. */
+export interface StructureNode {
+  readonly role: string
+  /** Alternative text; '' without one. */
+  readonly alt: string
+  /** Elements, and the ids of pieces of content. */
+  readonly children: readonly (StructureNode | string)[]
+}
+
+/** Content id of text that the file declares to be no content: running heads, page numbers. */
+export const ARTIFACT = 'artifact'
 
 export interface TextRun {
   /** Text of a part of a line, never empty; without ligatures, in logical order. */
@@ -26,6 +40,8 @@ export interface TextRun {
   readonly isBold: boolean
   readonly isItalic: boolean
   readonly isFixedPitch: boolean
+  /** Id of the piece of tagged content that it is a part of, or `ARTIFACT`; absent outside of tags. */
+  readonly contentId?: string | undefined
 }
 
 /** A drawn line, or a filled box thin enough to be one; horizontal or vertical, `x1 ≤ x2` and `y1 ≤ y2`. */
@@ -84,6 +100,7 @@ export interface Span {
   readonly script: 'base' | 'super' | 'sub'
   /** Set when the span is put into a line. */
   readonly hasBlankBefore: boolean
+  readonly contentId?: string | undefined
 }
 
 /** A line, or a piece of one between wide gaps; its spans are in reading order. */
@@ -107,6 +124,8 @@ export interface Table extends Box {
   readonly kind: 'table'
   readonly page: number
   readonly rows: readonly (readonly Cell[])[]
+  /** Whether tags say that it goes on with the rows of the page before. */
+  readonly isContinued?: boolean
 }
 
 /** Content of a page without its ruled tables. */

@@ -126,7 +126,7 @@ function cutAtGaps(row: readonly Span[]): Span[][] {
   let end = -Infinity
   for (const span of sorted) {
     const last = piece.at(-1)
-    if (last !== undefined && span.x1 - end > PIECE_GAP_EM * Math.max(last.size, span.size)) {
+    if (last !== undefined && span.x1 - end > PIECE_GAP_EM * gapSize(last.size, span.size)) {
       pieces.push(piece)
       piece = []
       end = -Infinity
@@ -136,6 +136,14 @@ function cutAtGaps(row: readonly Span[]): Span[][] {
   }
   if (piece.length > 0) pieces.push(piece)
   return pieces
+}
+
+/** Least share of the larger size: a small index does not part its line. */
+const LEAST_SIZE_SHARE = 0.6
+
+/** The smaller size: beside a large title, another column begins closer than its own em. */
+function gapSize(one: number, other: number): number {
+  return Math.max(Math.min(one, other), Math.max(one, other) * LEAST_SIZE_SHARE)
 }
 
 interface Host {

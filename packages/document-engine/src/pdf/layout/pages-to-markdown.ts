@@ -1,64 +1,19 @@
 import { firstCharacter } from '../../markdown/escape-markdown.js'
-import { blocksOf, hasRoomFor } from './blocks.js'
-import { takeOpenTables } from './borderless-tables.js'
-import { documentStyle, sizeClass } from './document-style.js'
-import { withoutRunningHeads } from './headers-footers.js'
-import { headingLevels } from './headings.js'
+import { hasRoomFor } from './blocks.js'
+import { sizeClass } from './document-style.js'
 import type {
   Block,
   CodeBlock,
-  Line,
   OutlineEntry,
-  PageItem,
   PageRemark,
   PdfPage,
   Region,
-  Table,
   TableBlock,
   TextBlock,
 } from './layout-model.js'
 import { CAPTION_PATTERN, endsSentence, isLowerCase } from './line-text.js'
-import { piecesOf } from './lines.js'
-import { regionsOf, withColumnEdges } from './reading-order.js'
+import { documentBlocks } from './page-blocks.js'
 import { renderBlocks } from './render.js'
-import { gridsOf, type Stroke, strokesOf } from './ruled-grid.js'
-import { takeRuledTables } from './ruled-tables.js'
-import { spansOf, withoutDropCaps } from './spans.js'
-
-/** Largest valid coordinate, in points; the largest page has 14,400. Larger numbers are errors, and inexact. */
-const FURTHEST = 1_000_000
-const LARGEST_SIZE = 10_000
-
-/** The page without runs, rules and links that have an invalid place, no size or no text. */
-function sanePage(page: PdfPage): PdfPage {
-  return {
-    ...page,
-    height: isPlace(page.height) ? page.height : 0,
-    runs: page.runs.filter(
-      (run) =>
-        isPlace(run.x, run.y, run.width) &&
-        run.width >= 0 &&
-        run.fontSize > 0.01 &&
-        run.fontSize < LARGEST_SIZE &&
-        run.text.trim() !== '',
-    ),
-    rules: page.rules.filter((rule) => isPlace(rule.x1, rule.x2, rule.y1, rule.y2)),
-    links: page.links.filter((link) => isPlace(link.x, link.y, link.width, link.height)),
-  }
-}
-
-function isPlace(...values: readonly number[]): boolean {
-  return values.every((value) => Math.abs(value) <= FURTHEST)
-}
-
-interface ReadPage {
-  readonly number: number
-  readonly height: number
-  readonly tables: readonly Table[]
-  readonly pieces: readonly Line[]
-  /** Horizontal rules that belong to no grid. */
-  readonly rules: readonly Stroke[]
-}
 
 /**
  * The text of a PDF's pages as GFM Markdown in the order of reading, ending in one line break; '' when the pages hold no
@@ -70,34 +25,8 @@ export function pagesToMarkdown(
   outline: readonly OutlineEntry[],
   remarks: readonly PageRemark[] = [],
 ): string {
-  const read = pages.map((page) => readPage(page))
-  const heights = read.map((page) => page.height)
-  const pieces = withoutRunningHeads(
-    read.map((page) => page.pieces),
-    heights,
-  )
-  const style = documentStyle(pieces)
-  const regions = read.flatMap((page, index) => {
-    const [openTables, rest] = takeOpenTables(pieces[index] ?? [], page.rules, page.number)
-    const items: PageItem[] = [...page.tables, ...openTables, ...rest]
-    return regionsOf(items, page.number)
-  })
-  const blocks = withColumnEdges(regions).flatMap((region) => blocksOf(region, style))
-  const headings = headingLevels(blocks, outline, style)
+  const { blocks, headings, style } = documentBlocks(pages, outline)
   return renderBlocks(joinContinuations(blocks, headings), remarks, headings, style)
-}
-
-function readPage(given: PdfPage): ReadPage {
-  const page = sanePage(given)
-  const { grids, loose } = gridsOf(strokesOf(page.rules))
-  const { tables, rest } = takeRuledTables(spansOf(page), grids, page.number)
-  return {
-    number: page.number,
-    height: page.height,
-    tables,
-    pieces: piecesOf(withoutDropCaps(rest), page.number),
-    rules: loose,
-  }
 }
 
 const INDENT_EM = 0.8
@@ -192,6 +121,7 @@ function continuesCode(last: CodeBlock, block: CodeBlock): boolean {
 function continuesTable(last: TableBlock, block: TableBlock): boolean {
   const isSameShape = last.table.rows[0]?.length === block.table.rows[0]?.length
   if (!isSameShape || last.page === block.page) return false
+  if (block.table.isContinued === true) return true
   const isSamePlace = Math.abs(last.table.x1 - block.table.x1) < 4 && Math.abs(last.table.x2 - block.table.x2) < 4
   return isSamePlace || isSameRow(last, block)
 }

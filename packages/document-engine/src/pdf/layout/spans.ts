@@ -179,5 +179,6 @@ function spanOf(run: TextRun, text: string, from: number, to: number, url: strin
     url,
     script: 'base',
     hasBlankBefore: false,
+    contentId: run.contentId,
   }
 }
