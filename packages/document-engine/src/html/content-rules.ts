@@ -1,6 +1,6 @@
 import { bitsOf, FOREIGN_GROUPS, WORD_GROUPS } from './class-words.js'
 import { ancestorsOf, type PageTraits, PLACES } from './page-traits.js'
-import type { Container, PageBlocks, TextBlock } from './text-blocks.js'
+import { type Container, isPanel, type PageBlocks, type TextBlock } from './text-blocks.js'
 
 /**
  * A page hides text on purpose when its visible blocks of this length have so many characters, and such a share of the
@@ -11,8 +11,6 @@ const LEAST_SEEN = 500
 const LEAST_SEEN_SHARE = 0.2
 /** The same holds for a page with so many times more visible than hidden text. */
 const MOSTLY_SEEN = 2
-/** Parts that are hidden until a click. */
-const PANEL = /tab|panel|accord|collaps|toggle|expand|read-?more|show-?more|spoiler|faq|answer/i
 const LEAST_ARTICLE_LENGTH = 300
 const MOST_FORUM_SHARE = 0.3
 const COMMENTS = 1 << WORD_GROUPS.indexOf('comments')
@@ -25,7 +23,7 @@ export function excludedBlocks(traits: PageTraits, odds: Float64Array): readonly
   const isComment = commentsOf(traits, odds)
   const panels = new Map<Container, boolean>()
   const isInPanel = ({ container }: TextBlock): boolean => {
-    const known = panels.get(container) ?? ancestorsOf(container).some(isPanel)
+    const known = panels.get(container) ?? ancestorsOf(container).some(({ element }) => isPanel(element))
     panels.set(container, known)
     return known
   }
@@ -52,10 +50,6 @@ function isMostlySeen({ page }: PageTraits): boolean {
     else seen += text.length
   }
   return seen >= invisible * MOSTLY_SEEN
-}
-
-function isPanel({ element }: Container): boolean {
-  return PANEL.test(`${element.attribute('class')} ${element.attribute('id')} ${element.attribute('role')}`)
 }
 
 /** No comments where they may be the content, as in a forum. */
