@@ -68,7 +68,10 @@ function commentsOf(traits: PageTraits, odds: Float64Array): readonly boolean[] 
 /** Share of the chosen text that the container of the content must hold. */
 const ROOT_SHARE = 0.8
 /** Elements that count as one paragraph; their parent is the container. */
-const PARAGRAPH_TAG = /^(?:p|pre|td|th|li|h[1-6]|blockquote|dd|dt)$/
+const PARAGRAPH_TAG = /^(?:p|pre|table|thead|tbody|tfoot|tr|td|th|ul|ol|li|h[1-6]|blockquote|dl|dd|dt)$/
+/** Shares of prose and of links in what a wider container adds, with which it is still the content. */
+const LEAST_PROSE_SHARE = 0.3
+const MOST_LINKED_AROUND = 0.2
 const PART_TAG = /^(?:table|pre)$/
 const LEAST_CELLS = 4
 const MOST_LINKED_SHARE = 0.5
@@ -83,7 +86,7 @@ const FOREIGN_GROUP_BITS = bitsOf(WORD_GROUPS, FOREIGN_GROUPS)
  */
 export function completeParts(traits: PageTraits, chosen: boolean[]): void {
   const { blocks } = traits.page
-  const root = contentRoot(traits.page, chosen)
+  const root = contentRoot(traits, chosen)
   if (root === undefined) return
   for (const [part, indexes] of partsOf(traits.page)) {
     if (indexes.every((index) => chosen[index] === true) || !belongsTo(root, part, traits)) continue
@@ -92,7 +95,8 @@ export function completeParts(traits: PageTraits, chosen: boolean[]): void {
 }
 
 /** The smallest container that holds nearly all of the chosen text, or what the page itself calls its content around it. */
-function contentRoot({ blocks, containers }: PageBlocks, chosen: readonly boolean[]): Container | undefined {
+export function contentRoot({ page }: PageTraits, chosen: readonly boolean[]): Container | undefined {
+  const { blocks, containers } = page
   const lengths = new Map<Container, number>()
   const add = (container: Container, length: number): void => {
     lengths.set(container, (lengths.get(container) ?? 0) + length)
@@ -108,7 +112,19 @@ function contentRoot({ blocks, containers }: PageBlocks, chosen: readonly boolea
     if (isEnough && (root === undefined || container.depth > root.depth)) root = container
   }
   while (root?.parent != null && PARAGRAPH_TAG.test(root.element.localName)) root = root.parent
-  return root === undefined ? undefined : (ancestorsOf(root).find(isMarkedContent) ?? root)
+  return root === undefined ? undefined : (ancestorsOf(root).find(isMarkedContent) ?? widened(root))
+}
+
+/** Chapters of a text may be very uneven: the widest container around the root that adds prose, and few links, is the root. */
+function widened(root: Container): Container {
+  let widest = root
+  for (const wider of ancestorsOf(root)) {
+    if ((wider.groups & FOREIGN_GROUP_BITS) !== 0) break
+    const added = wider.textLength - root.textLength
+    const isProse = wider.proseLength - root.proseLength >= added * LEAST_PROSE_SHARE
+    if (isProse && wider.linkedLength - root.linkedLength <= added * MOST_LINKED_AROUND) widest = wider
+  }
+  return widest
 }
 
 const isMarkedContent = ({ element }: Container): boolean =>
