@@ -14,9 +14,12 @@ const TITLED_CLASS = /\b(?:sect(?:ion)?\d?|refsect\d|chapter|part|appendix|level
 const QUOTATION_TAG = /^(?:blockquote|figure)$/
 const SOURCE_TAG = /^(?:footer|figcaption|cite|p)$/
 
+const LIST_TAG = /^(?:ul|ol|dl)$/
 const STRUCTURE_TAG = /^(?:ul|ol|dl|table|pre|blockquote)$/
 /** Share of links from which on a list is navigation; tables of the members of a program consist of links for the most part. */
 const MOST_LINKED_OF_LIST = 0.6
+/** … and up to which a list is content wherever it stands, unless the page is an article. */
+const MOST_LINKED_OF_ITEMS = 0.2
 const MOST_LINKED_OF_TABLE = 0.85
 const LEAST_CELLS = 4
 const MOSTLY = 0.5
@@ -77,22 +80,22 @@ function isSentences({ text, linkedLength, container }: TextBlock): boolean {
 }
 
 function addStructures(
-  { page }: PageTraits,
+  { page, saysArticle, hasArticleData }: PageTraits,
   own: ReadonlySet<Container>,
   isOwn: readonly boolean[],
   chosen: boolean[],
 ): void {
   const { blocks } = page
+  const isManual = !saysArticle && !hasArticleData
   const structures = structuresIn(page.containers, own)
   for (let from = 0; from < blocks.length;) {
     const structure = structureAt(blocks, from, structures)
     let end = from + 1
     while (structure !== undefined && structureAt(blocks, end, structures) === structure) end += 1
-    if (
-      structure !== undefined &&
-      isKept(structure, chosen.slice(from, end), blocks.slice(from, end), chosen[from - 1])
-    ) {
-      for (let index = from; index < end; index += 1) if (isOwn[index] === true) chosen[index] = true
+    if (structure !== undefined) {
+      const isAlone = isManual && isBareList(structure)
+      const isWhole = isAlone || isKept(structure, chosen.slice(from, end), blocks.slice(from, end), chosen[from - 1])
+      for (let index = from; index < end; index += 1) if (isWhole && isOwn[index] === true) chosen[index] = true
     }
     from = end
   }
@@ -120,6 +123,10 @@ function structureAt(
 ): Container | undefined {
   const block = blocks[index]
   return block === undefined ? undefined : structures.get(block.container)
+}
+
+function isBareList({ element, blocks, linkedLength, textLength }: Container): boolean {
+  return LIST_TAG.test(element.localName) && blocks > 1 && linkedLength <= textLength * MOST_LINKED_OF_ITEMS
 }
 
 function isKept(

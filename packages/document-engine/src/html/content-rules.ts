@@ -78,6 +78,7 @@ const MOST_LINKED_SHARE = 0.5
 /** Longest cell of a data table, in characters; a longer one belongs to a layout table. */
 export const LONGEST_CELL = 200
 const FOREIGN_PLACE_BITS = bitsOf(PLACES, ['header', 'footer', 'nav', 'aside', 'form', 'dialog'])
+const CONTENT_GROUP_BITS = bitsOf(WORD_GROUPS, ['body'])
 const FOREIGN_GROUP_BITS = bitsOf(WORD_GROUPS, FOREIGN_GROUPS)
 
 /**
@@ -121,8 +122,10 @@ function widened(root: Container): Container {
   for (const wider of ancestorsOf(root)) {
     if ((wider.groups & FOREIGN_GROUP_BITS) !== 0) break
     const added = wider.textLength - root.textLength
+    const linked = wider.linkedLength - root.linkedLength
     const isProse = wider.proseLength - root.proseLength >= added * LEAST_PROSE_SHARE
-    if (isProse && wider.linkedLength - root.linkedLength <= added * MOST_LINKED_AROUND) widest = wider
+    const isNamed = (wider.groups & CONTENT_GROUP_BITS) !== 0 && linked <= added * MOST_LINKED_SHARE
+    if (isNamed || (isProse && linked <= added * MOST_LINKED_AROUND)) widest = wider
   }
   return widest
 }

@@ -128,6 +128,15 @@ describe('reading a page', () => {
     expect(read(bare, 'application/xhtml+xml').markdown).toContain(table)
   })
 
+  it('reads lists of members as tables below their headings', () => {
+    const table = (heading: string, row: string): string =>
+      `<table><tr><td colspan=2><h2>${heading}</h2></td></tr><tr><td>int<td><a href=a>${row}</a> (self)</tr><tr><td>&nbsp;<td>${row} counts.</tr></table>`
+    const { markdown } = read(`<div class="contents">${ARTICLE}${table('Methods', 'cups')}${ARTICLE}</div>`)
+    expect(markdown).toContain(
+      '## Methods\n\n| int | [cups](https://example.org/tea/a) (self) |\n| --- | --- |\n| | cups counts. |\n',
+    )
+  })
+
   it('reads a page that stays hidden until a script shows it', () => {
     expect(read(`<body><div style="visibility:hidden">${ARTICLE}</div></body>`).markdown).toContain('tried Cider')
   })
