@@ -61,6 +61,54 @@ describe('the choice of content', () => {
   })
 })
 
+describe('what is missing from the middle of the content', () => {
+  /** The choice for content around `html`; its paragraphs are likely. */
+  const around = (html: string, head = ''): readonly string[] => {
+    const traits = traitsOf(`${head}<div>${`<p>${long(6)}</p>`.repeat(3)}${html}<div><p>${long(6)}</p></div></div>`)
+    const odds = traits.page.blocks.map(({ text }) => Number(/-?[\d.]+$/.exec(text)?.[0] ?? -5))
+    const { chosen } = chooseByOdds(traits, Float64Array.from(odds))
+    return markedTexts(traits, chosen).filter((text) => text !== long(6))
+  }
+  const sentence =
+    'Copper carries heat well, as every cook knows; a cook who has tried it does not want to go back to iron.'
+
+  it.each([
+    ['sentences', `<section><p class=x>${sentence}</p></section>`, [sentence]],
+    ['sentences of a section about privacy', `<section id=privacy><p>${sentence}</p></section>`, [sentence]],
+    ['a footnote', `<div class=footnote><p>${sentence}</p></div>`, [sentence]],
+    ['a list', '<ul><li>one</li><li>two <ul><li>three</li></ul></li></ul>', ['one', 'two', 'three']],
+    ['a list of terms', '<dl><dt>one</dt><dd><p>two</p></dd></dl>', ['one', 'two']],
+    ['the rest of a quotation', '<blockquote><p>one</p><footer>two</footer></blockquote>', ['one', 'two']],
+    [
+      'a table of linked members below its heading',
+      '<h2>Members -5</h2><table><tr><td>int<td><a href=x>alphabet()</a><tr><td>int<td><a href=x>beta()</a></table>',
+      ['Members -5', 'int', 'alphabet()', 'int', 'beta()'],
+    ],
+  ])('is added: %s', (_what, html, expected) => {
+    expect(around(html)).toEqual(expected)
+  })
+
+  it.each([
+    ['an advertisement', `<div class="advert"><p>${sentence}</p></div>`],
+    ['a list to share it', '<ul class="share"><li>Mail</li><li>Copy</li></ul>'],
+    ['a menu', '<ul><li><a href=a>Home</a></li><li><a href=b>About</a></li></ul>'],
+    ['an aside', `<aside><p>${sentence}</p></aside>`],
+    ['the caption of a picture', `<figure><figcaption>${sentence}</figcaption></figure>`],
+    ['hidden sentences', `<div hidden><p>${sentence}</p></div>`],
+    ['who wrote it', `<div class="author-bio"><p>${sentence}</p></div>`],
+  ])('is not added: %s', (_what, html) => {
+    expect(around(html)).toEqual([])
+  })
+
+  it('is looked for in the sections around the one that holds nearly everything', () => {
+    const traits = traitsOf(
+      `<div><div><p>${sentence}</p></div><div><dl>${`<dt>x<dd>${sentence} ${long(6)}`.repeat(9)}</dl></div></div>`,
+    )
+    const odds = traits.page.blocks.map(({ text }) => (text.endsWith('6') || text === 'x' ? 6 : -3))
+    expect(markedTexts(traits, chooseByOdds(traits, Float64Array.from(odds)).chosen)[0]).toBe(sentence)
+  })
+})
+
 describe('the title of the content', () => {
   it.each([
     ['the last h1 before it, however unlikely', `<h1>Site -5</h1><h1>Story -5</h1><p>${long(5)}</p>`, 'Story -5'],

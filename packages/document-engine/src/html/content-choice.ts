@@ -1,5 +1,6 @@
 import { FEATURES, subjectsOf } from './block-features.js'
 import { BASE_LOGIT, TREES } from './content-model.js'
+import { fillGaps } from './content-floor.js'
 import { completeParts, excludedBlocks, LONGEST_CELL } from './content-rules.js'
 import type { HtmlElement } from './html-node.js'
 import { type PageTraits, PLACES } from './page-traits.js'
@@ -93,6 +94,7 @@ export function chooseByOdds(traits: PageTraits, odds: Float64Array): ContentCho
   const least = leastOdds(blocks, shared)
   const chosen = shared.map((value) => value >= least)
   completeParts(traits, chosen)
+  fillGaps(traits, excluded, chosen)
   mendHeadings(traits, chosen)
   return withTitle(traits, chosen)
 }

@@ -1,6 +1,6 @@
 import { bitsOf, FOREIGN_GROUPS, WORD_GROUPS } from './class-words.js'
 import { ancestorsOf, type PageTraits, PLACES } from './page-traits.js'
-import type { Container, PageBlocks, TextBlock } from './text-blocks.js'
+import { type Container, isPanel, type PageBlocks, type TextBlock } from './text-blocks.js'
 
 /**
  * A page hides text on purpose when its visible blocks of this length have so many characters, and such a share of the
@@ -11,8 +11,6 @@ const LEAST_SEEN = 500
 const LEAST_SEEN_SHARE = 0.2
 /** The same holds for a page with so many times more visible than hidden text. */
 const MOSTLY_SEEN = 2
-/** Parts that are hidden until a click. */
-const PANEL = /tab|panel|accord|collaps|toggle|expand|read-?more|show-?more|spoiler|faq|answer/i
 const LEAST_ARTICLE_LENGTH = 300
 const MOST_FORUM_SHARE = 0.3
 const COMMENTS = 1 << WORD_GROUPS.indexOf('comments')
@@ -25,7 +23,7 @@ export function excludedBlocks(traits: PageTraits, odds: Float64Array): readonly
   const isComment = commentsOf(traits, odds)
   const panels = new Map<Container, boolean>()
   const isInPanel = ({ container }: TextBlock): boolean => {
-    const known = panels.get(container) ?? ancestorsOf(container).some(isPanel)
+    const known = panels.get(container) ?? ancestorsOf(container).some(({ element }) => isPanel(element))
     panels.set(container, known)
     return known
   }
@@ -54,10 +52,6 @@ function isMostlySeen({ page }: PageTraits): boolean {
   return seen >= invisible * MOSTLY_SEEN
 }
 
-function isPanel({ element }: Container): boolean {
-  return PANEL.test(`${element.attribute('class')} ${element.attribute('id')} ${element.attribute('role')}`)
-}
-
 /** No comments where they may be the content, as in a forum. */
 function commentsOf(traits: PageTraits, odds: Float64Array): readonly boolean[] {
   const { blocks } = traits.page
@@ -74,13 +68,17 @@ function commentsOf(traits: PageTraits, odds: Float64Array): readonly boolean[] 
 /** Share of the chosen text that the container of the content must hold. */
 const ROOT_SHARE = 0.8
 /** Elements that count as one paragraph; their parent is the container. */
-const PARAGRAPH_TAG = /^(?:p|pre|td|th|li|h[1-6]|blockquote|dd|dt)$/
+const PARAGRAPH_TAG = /^(?:p|pre|table|thead|tbody|tfoot|tr|td|th|ul|ol|li|h[1-6]|blockquote|dl|dd|dt)$/
+/** Shares of prose and of links in what a wider container adds, with which it is still the content. */
+const LEAST_PROSE_SHARE = 0.3
+const MOST_LINKED_AROUND = 0.2
 const PART_TAG = /^(?:table|pre)$/
 const LEAST_CELLS = 4
 const MOST_LINKED_SHARE = 0.5
 /** Longest cell of a data table, in characters; a longer one belongs to a layout table. */
 export const LONGEST_CELL = 200
 const FOREIGN_PLACE_BITS = bitsOf(PLACES, ['header', 'footer', 'nav', 'aside', 'form', 'dialog'])
+const CONTENT_GROUP_BITS = bitsOf(WORD_GROUPS, ['body'])
 const FOREIGN_GROUP_BITS = bitsOf(WORD_GROUPS, FOREIGN_GROUPS)
 
 /**
@@ -89,7 +87,7 @@ const FOREIGN_GROUP_BITS = bitsOf(WORD_GROUPS, FOREIGN_GROUPS)
  */
 export function completeParts(traits: PageTraits, chosen: boolean[]): void {
   const { blocks } = traits.page
-  const root = contentRoot(traits.page, chosen)
+  const root = contentRoot(traits, chosen)
   if (root === undefined) return
   for (const [part, indexes] of partsOf(traits.page)) {
     if (indexes.every((index) => chosen[index] === true) || !belongsTo(root, part, traits)) continue
@@ -98,7 +96,8 @@ export function completeParts(traits: PageTraits, chosen: boolean[]): void {
 }
 
 /** The smallest container that holds nearly all of the chosen text, or what the page itself calls its content around it. */
-function contentRoot({ blocks, containers }: PageBlocks, chosen: readonly boolean[]): Container | undefined {
+export function contentRoot({ page }: PageTraits, chosen: readonly boolean[]): Container | undefined {
+  const { blocks, containers } = page
   const lengths = new Map<Container, number>()
   const add = (container: Container, length: number): void => {
     lengths.set(container, (lengths.get(container) ?? 0) + length)
@@ -114,7 +113,21 @@ function contentRoot({ blocks, containers }: PageBlocks, chosen: readonly boolea
     if (isEnough && (root === undefined || container.depth > root.depth)) root = container
   }
   while (root?.parent != null && PARAGRAPH_TAG.test(root.element.localName)) root = root.parent
-  return root === undefined ? undefined : (ancestorsOf(root).find(isMarkedContent) ?? root)
+  return root === undefined ? undefined : (ancestorsOf(root).find(isMarkedContent) ?? widened(root))
+}
+
+/** Chapters of a text may be very uneven: the widest container around the root that adds prose, and few links, is the root. */
+function widened(root: Container): Container {
+  let widest = root
+  for (const wider of ancestorsOf(root)) {
+    if ((wider.groups & FOREIGN_GROUP_BITS) !== 0) break
+    const added = wider.textLength - root.textLength
+    const linked = wider.linkedLength - root.linkedLength
+    const isProse = wider.proseLength - root.proseLength >= added * LEAST_PROSE_SHARE
+    const isNamed = (wider.groups & CONTENT_GROUP_BITS) !== 0 && linked <= added * MOST_LINKED_SHARE
+    if (isNamed || (isProse && linked <= added * MOST_LINKED_AROUND)) widest = wider
+  }
+  return widest
 }
 
 const isMarkedContent = ({ element }: Container): boolean =>

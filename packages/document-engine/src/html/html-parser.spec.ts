@@ -24,6 +24,8 @@ function depthOf(root: HtmlElement): number {
   return deepest
 }
 
+const XHTML = '<div><a></a><span></span>y<p></p>z</div>'
+
 describe('the tree of a page', () => {
   it.each([
     ['a page without html, head and body', 'Hello <b>you</b>', 'Hello <b>you</b>'],
@@ -57,6 +59,13 @@ describe('the tree of a page', () => {
     ['entities', '&lt;p&gt; &eacute;&#x2014;&copy 5', '<p> é—© 5'],
     ['a section of XML, which is a comment here', 'a<![CDATA[ x > b ]]> c', 'a b ]]> c'],
     ['self-closing tags that do not close', '<div/>x', '<div>x</div>'],
+    ['a self-closed target of links, which is meant to be empty', '<a id="x"/>y<a href="z"/>w', '<a></a>y<a>w</a>'],
+    ['XHTML by its declaration', '<?xml version="1.0"?><div><a id="x"/><span/>y<p/>z</div>', XHTML],
+    [
+      'XHTML by its type of document',
+      '<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN"><title/><script src="x.js"/><div><a id="x"/><span/>y<p/>z</div>',
+      XHTML,
+    ],
   ])('reads %s', (_what, html, expected) => {
     expect(bodyOf(html)).toBe(expected)
   })

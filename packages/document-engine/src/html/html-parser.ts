@@ -28,9 +28,9 @@ class TreeBuilder {
   private nodes = 0
 
   /** @throws EngineFault too_large */
-  openElement(name: string, attributes: ReadonlyMap<string, string>): void {
+  openElement(name: string, attributes: ReadonlyMap<string, string>, isEmpty = false): void {
     this.endImplied(name)
-    const isVoid = VOID_TAGS.has(name)
+    const isVoid = isEmpty || VOID_TAGS.has(name)
     if (this.open.length >= DEEPEST_LEVEL && !isVoid) {
       count(this.leftOutByName, name, 1)
       // Keeps its text on a line of its own.
@@ -145,6 +145,8 @@ export interface HtmlTree {
 const LONGEST_ATTRIBUTE = 16_384
 /** MathJax keeps formulas in `script` elements. */
 const FORMULA_TYPE = /^\s*math\/(?:tex|asciimath|mml)/i
+/** Beginning of a document that says that it is XML: there `<a id="x"/>` is an empty element. */
+const XHTML_START = /^\s*(?:<!--[^>]{0,999}-->\s*)?(?:<\?xml\b|<!doctype\s[^>]{0,200}\bXHTML\b)/i
 const JSON_LD_TYPE = /^\s*application\/ld\+json/i
 
 /**
@@ -152,10 +154,10 @@ const JSON_LD_TYPE = /^\s*application\/ld\+json/i
  *
  * @throws EngineFault too_large when it holds too many elements
  */
-export function readTree(html: string): HtmlTree {
+export function readTree(html: string, isXml = XHTML_START.test(html)): HtmlTree {
   // HTML reads `<![CDATA[` as a comment up to the next `>`; the tokenizer would look for `]]>`, as in XML.
   const text = html.replaceAll('<![CDATA[', '<!CDATA ')
-  const reader = new TreeReader(text)
+  const reader = new TreeReader(text, isXml)
   const tokenizer = new Tokenizer({ xmlMode: false, decodeEntities: true }, reader)
   tokenizer.write(text)
   tokenizer.end()
@@ -177,7 +179,10 @@ class TreeReader implements TokenizerCallbacks {
   private skippedLevel = 0
   private title: HtmlElement | undefined
 
-  constructor(private readonly html: string) {}
+  constructor(
+    private readonly html: string,
+    private readonly isXml: boolean,
+  ) {}
 
   ontext(start: number, end: number): void {
     if (this.isHeard()) this.text.push(this.html.slice(start, end))
@@ -247,19 +252,23 @@ class TreeReader implements TokenizerCallbacks {
     const { tag, attributes } = this
     const isFormula = tag === 'script' && FORMULA_TYPE.test(attributes.get('type') ?? '')
     if (SKIPPED_TAGS.has(tag) && !isFormula) {
-      // `<svg/>` is complete; `<script/>` is not.
-      if (isClosed && tag === 'svg') return
+      // `<svg/>` is complete; `<script/>` is not, except in XHTML.
+      if (isClosed && (tag === 'svg' || this.isXml)) return
       this.skipped = tag
       this.skippedLevel = 1
-    } else if (HEAD_TAGS.has(tag)) this.openHeadTag(tag, attributes)
+    } else if (HEAD_TAGS.has(tag)) this.openHeadTag(tag, attributes, isClosed)
     else if (tag === 'html') this.language ||= attributes.get('lang') ?? attributes.get('xml:lang') ?? ''
-    else if (tag !== 'head' && tag !== 'body') this.builder.openElement(tag, attributes)
+    else if (tag !== 'head' && tag !== 'body') {
+      // HTML reads a self-closed anchor as an open one; as a target without text it is meant to be empty.
+      const isEmpty = isClosed && (this.isXml || (tag === 'a' && !attributes.has('href')))
+      this.builder.openElement(tag, attributes, isEmpty)
+    }
   }
 
-  private openHeadTag(tag: string, attributes: ReadonlyMap<string, string>): void {
+  private openHeadTag(tag: string, attributes: ReadonlyMap<string, string>, isClosed: boolean): void {
     const element = new HtmlElement(tag, attributes)
     this.head.push(element)
-    if (!VOID_TAGS.has(tag)) this.title = element
+    if (!VOID_TAGS.has(tag) && !(isClosed && this.isXml)) this.title = element
   }
 
   private isHeard(): boolean {

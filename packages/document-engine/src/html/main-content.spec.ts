@@ -30,8 +30,28 @@ describe('the blocks of a page', () => {
     expect(blocks.map(({ isHidden }) => isHidden)).toEqual([false, true, true])
   })
 
-  it('count as linked in a link around blocks', () => {
+  it('count as linked in a link around blocks, and not in an anchor that links to nothing', () => {
     expect(blocksOf('<a href=x><div>abc</div></a>').blocks[0]?.linkedLength).toBe(3)
+    expect(blocksOf('<a id=x><div>abc</div></a>').blocks[0]?.linkedLength).toBe(0)
+    expect(blocksOf('<p><a name=x>abc</a> d</p>').blocks[0]).toMatchObject({ linkedLength: 0, links: 0 })
+  })
+
+  it.each([
+    ['a piece that is not shown', '<p>a <span style="display:none">b</span>c</p>', ['a c'], false],
+    ['a piece that a click shows', '<p>a <span class="read-more" hidden>b</span></p>', ['a b'], false],
+    ['a piece that screen readers skip', '<p>a <i aria-hidden=true>b</i></p>', ['a b'], false],
+    ['the MathML of a formula', '<p>a <span style="display:none"><math><mi>x</mi></math></span></p>', ['a x'], false],
+    ['nothing but hidden pieces', '<p> <span hidden>a</span> <span hidden>b</span></p>', ['a b'], true],
+  ])('are hidden only as far as they are: %s', (_what, html, texts, isHidden) => {
+    const { blocks } = blocksOf(html)
+    expect(blocks.map(({ text }) => text)).toEqual(texts)
+    expect(blocks.map((block) => block.isHidden)).toEqual([isHidden])
+  })
+
+  it('leave a picture beside hidden text on its own', () => {
+    const { blocks, media } = blocksOf('<p><span hidden>a<img src=h.png></span><img src=i.png></p>')
+    expect(blocks[0]?.media.map((element) => element.attribute('src'))).toEqual(['h.png'])
+    expect(media.map(({ element }) => element.attribute('src'))).toEqual(['i.png'])
   })
 
   it('add up in every container around them', () => {

@@ -106,6 +106,37 @@ describe('reading a page', () => {
     expect(markdown).toContain('Cocoa')
   })
 
+  it('keeps paragraphs with hidden pieces, without these', () => {
+    const formula =
+      '<span class="formula"><span style="display: none;"><math><semantics><mi>x</mi><annotation encoding="application/x-tex">{\\displaystyle x^{2}}</annotation></semantics></math></span><img class="mwe-math-fallback-image-inline" alt="{\\displaystyle x^{2}}" src="x.svg" aria-hidden="true"></span>'
+    const place = '<span style="display:none">51.5; -0.1</span><span aria-hidden="true">London</span>'
+    const paragraphs = ['Water', 'Milk', 'Broth'].map((what) => paragraph(`${what} ${formula} of ${place}`)).join('')
+    const { markdown } = read(sitePage(`${ARTICLE}${paragraphs}`))
+    expect(markdown).toContain('tried Water $x^{2}$ of London this way')
+    expect(markdown.match(/of London is heated/g)).toHaveLength(3)
+    expect(markdown).not.toMatch(/51\.5|x\.svg/)
+  })
+
+  it('reads the tables of XHTML whose anchors close themselves', () => {
+    const rows = ['Copper', 'Iron', 'Tin'].map(
+      (metal) => `<tr><td>${metal}<a class="indexterm" id="i-${metal}"/></td><td>4<span/>01</td></tr>`,
+    )
+    const page = `<?xml version="1.0" encoding="UTF-8"?><html xmlns="http://www.w3.org/1999/xhtml"><body><div class="chapter"><h2><a id="m"/>Metals</h2>${ARTICLE}<table><tr><th>Metal</th><th>Heat</th></tr>${rows.join('')}</table>${ARTICLE}</div></body></html>`
+    const table = '| Metal | Heat |\n| --- | --- |\n| Copper | 401 |\n| Iron | 401 |\n| Tin | 401 |'
+    expect(read(page).markdown).toContain(table)
+    const bare = page.replace(/^<\?xml[^>]*>/, '')
+    expect(read(bare, 'application/xhtml+xml').markdown).toContain(table)
+  })
+
+  it('reads lists of members as tables below their headings', () => {
+    const table = (heading: string, row: string): string =>
+      `<table><tr><td colspan=2><h2>${heading}</h2></td></tr><tr><td>int<td><a href=a>${row}</a> (self)</tr><tr><td>&nbsp;<td>${row} counts.</tr></table>`
+    const { markdown } = read(`<div class="contents">${ARTICLE}${table('Methods', 'cups')}${ARTICLE}</div>`)
+    expect(markdown).toContain(
+      '## Methods\n\n| int | [cups](https://example.org/tea/a) (self) |\n| --- | --- |\n| | cups counts. |\n',
+    )
+  })
+
   it('reads a page that stays hidden until a script shows it', () => {
     expect(read(`<body><div style="visibility:hidden">${ARTICLE}</div></body>`).markdown).toContain('tried Cider')
   })

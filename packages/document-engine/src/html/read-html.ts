@@ -6,6 +6,7 @@ import {
   type EngineMetadata,
   type EngineOutput,
   languageTag,
+  mediaTypeOf,
 } from '../model/document.js'
 import { decodeText } from '../text/charset.js'
 import { collapseBlanks, HtmlElement, textBelow } from './html-node.js'
@@ -117,7 +118,8 @@ function shortened(text: string): string {
  * @throws EngineFault too_large
  */
 export function readHtml(input: EngineInput, _limits: EngineLimits): EngineOutput {
-  const tree = readTree(decodeText(input.bytes, input.contentType, { htmlMeta: true }))
+  const isXml = mediaTypeOf(input.contentType) === 'application/xhtml+xml' || undefined
+  const tree = readTree(decodeText(input.bytes, input.contentType, { htmlMeta: true }), isXml)
   const baseUrl = pageBaseUrl(tree, input.baseUrl)
   const { title, body } = mainContent(tree)
   const html = writeHtml(body, baseUrl)

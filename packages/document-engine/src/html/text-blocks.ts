@@ -38,7 +38,7 @@ export interface TextBlock {
   readonly linkedLength: number
   readonly strongLength: number
   readonly links: number
-  /** Whether some of its text is hidden, like a container. */
+  /** Whether all of its text is hidden, like a container; hidden pieces within other text do not belong to it. */
   readonly isHidden: boolean
   readonly isInvisible: boolean
 }
@@ -73,17 +73,35 @@ interface Surroundings {
   readonly isInvisible: boolean
 }
 
-interface Line {
-  readonly container: Container
+/** A stretch of a line: what its own elements hide from the eye, or the rest. */
+interface Stretch {
   readonly nodes: HtmlText[]
   readonly media: HtmlElement[]
   readonly parts: string[]
   linkedLength: number
   strongLength: number
   links: number
-  isHidden: boolean
-  isInvisible: boolean
+  /** Whether it holds text besides blanks, and text that screen readers are not told to skip. */
+  hasText: boolean
+  hasReadableText: boolean
 }
+
+interface Line {
+  readonly container: Container
+  readonly seen: Stretch
+  readonly invisible: Stretch
+}
+
+const newStretch = (): Stretch => ({
+  nodes: [],
+  media: [],
+  parts: [],
+  linkedLength: 0,
+  strongLength: 0,
+  links: 0,
+  hasText: false,
+  hasReadableText: false,
+})
 
 class BlockReader {
   private readonly blocks: TextBlock[] = []
@@ -119,13 +137,13 @@ class BlockReader {
     const tag = element.localName
     if (UNSEEN_TAGS.has(tag)) return
     if (CONTROL_TAGS.has(tag)) container.controls += 1
-    if (tag === 'noscript') this.readNoscript(element, container)
-    else if (MEDIA_TAGS.has(tag)) this.readMedia(element, container)
+    if (tag === 'noscript') this.readNoscript(element, container, around)
+    else if (MEDIA_TAGS.has(tag)) this.readMedia(element, container, around)
     else if (tag === 'br') this.readBreak(element)
     else if (BLOCK_TAGS.has(tag) || element.holdsBlocks) {
       container.parts += 1
       const inner = this.containerOf(element, container)
-      this.readContainer(inner, { ...around, isLinked: around.isLinked || tag === 'a' })
+      this.readContainer(inner, { ...around, isLinked: around.isLinked || isLinkTag(element) })
       container.images += inner.images
       container.controls += inner.controls
     } else this.readInline(element, container, around)
@@ -133,56 +151,53 @@ class BlockReader {
 
   private readInline(element: HtmlElement, container: Container, around: Surroundings): void {
     const tag = element.localName
-    const isLink = tag === 'a'
-    this.readChildren(element, container, {
+    const isLink = isLinkTag(element)
+    const inner = {
       isLinked: around.isLinked || isLink,
       isStrong: around.isStrong || tag === 'strong' || tag === 'b',
       isHidden: around.isHidden || isUnseen(element),
-      isInvisible: around.isInvisible || isInvisible(element),
-    })
-    if (isLink && this.line !== undefined) this.line.links += 1
+      // The picture of a formula stands beside its hidden MathML: the writer takes one of them.
+      isInvisible: tag !== 'math' && (around.isInvisible || (isInvisible(element) && !isPanel(element))),
+    }
+    this.readChildren(element, container, inner)
+    if (isLink && this.line !== undefined) stretchOf(this.line, inner).links += 1
   }
 
   private readText(node: HtmlText, container: Container, around: Surroundings): void {
     const { data } = node
     if (this.line === undefined && data.trim() === '') return
-    this.line ??= {
-      container,
-      nodes: [],
-      media: [],
-      parts: [],
-      linkedLength: 0,
-      strongLength: 0,
-      links: 0,
-      isHidden: false,
-      isInvisible: false,
+    this.line ??= { container, seen: newStretch(), invisible: newStretch() }
+    const stretch = stretchOf(this.line, around)
+    // Blanks part the pieces of either stretch.
+    const stretches = data.trim() === '' ? [this.line.seen, this.line.invisible] : [stretch]
+    for (const { nodes, parts } of stretches) {
+      nodes.push(node)
+      parts.push(data)
     }
-    this.line.nodes.push(node)
-    this.line.parts.push(data)
     const length = collapseBlanks(data).length
-    if (around.isLinked) this.line.linkedLength += length
-    if (around.isStrong) this.line.strongLength += length
-    if (length === 0) return
-    this.line.isHidden ||= around.isHidden
-    this.line.isInvisible ||= around.isInvisible
+    if (around.isLinked) stretch.linkedLength += length
+    if (around.isStrong) stretch.strongLength += length
+    if (data.trim() === '') return
+    stretch.hasText = true
+    stretch.hasReadableText ||= !around.isHidden
   }
 
   /** Reads the picture of a `noscript`, unless the same picture stands before it with an address of its own. */
-  private readNoscript(element: HtmlElement, container: Container): void {
+  private readNoscript(element: HtmlElement, container: Container, around: Surroundings): void {
     const nodes = [...descendantsOf(element)]
     const image = nodes.find((node) => node instanceof HtmlElement && node.localName === 'img')
     if (!(image instanceof HtmlElement) || nodes.some((node) => node instanceof HtmlText && node.data.trim() !== ''))
       return
     const isShown = this.lastImage?.parentNode === element.parentNode && hasSource(this.lastImage)
-    if (!isShown) this.readMedia(image, container)
+    if (!isShown) this.readMedia(image, container, around)
   }
 
-  private readMedia(element: HtmlElement, container: Container): void {
+  private readMedia(element: HtmlElement, container: Container, around: Surroundings): void {
     if (element.localName === 'img') {
       container.images += 1
       this.lastImage = element
     }
-    if (this.line !== undefined && element.localName !== 'hr') this.line.media.push(element)
+    if (this.line !== undefined && element.localName !== 'hr') stretchOf(this.line, around).media.push(element)
     else this.media.push({ element, container, before: this.blocks.length })
   }
 
@@ -190,19 +205,25 @@ class BlockReader {
   private readBreak(element: HtmlElement): void {
     if (this.line === undefined) return
     if (isFollowedByBreak(element)) this.endLine()
-    else this.line.parts.push('\n')
+    else this.line.seen.parts.push('\n')
   }
 
+  /** Of a line that is hidden in part, the rest is read. */
   private endLine(): void {
     const line = this.line
     this.line = undefined
     if (line === undefined) return
-    const { container, nodes, media, strongLength, links } = line
-    const text = collapseBlanks(line.parts.join(''))
-    const linkedLength = Math.min(line.linkedLength, text.length)
+    const { container } = line
+    const isSeen = line.seen.hasText
+    const { nodes, media, strongLength, links, hasReadableText, ...stretch } = isSeen ? line.seen : line.invisible
+    const text = collapseBlanks(stretch.parts.join(''))
+    const linkedLength = Math.min(stretch.linkedLength, text.length)
+    // Beside hidden text only, a picture stands on its own.
+    if (!isSeen)
+      for (const element of line.seen.media) this.media.push({ element, container, before: this.blocks.length })
     if (text === '') return
-    const isHidden = line.isHidden || container.isHidden
-    const isInvisible = line.isInvisible || container.isInvisible
+    const isHidden = !hasReadableText || container.isHidden
+    const isInvisible = !isSeen || container.isInvisible
     this.blocks.push({ container, nodes, media, text, linkedLength, strongLength, links, isHidden, isInvisible })
   }
 
@@ -236,8 +257,24 @@ class BlockReader {
   }
 }
 
+/** An anchor without `href` is the target of links. */
+function isLinkTag(element: HtmlElement): boolean {
+  return element.localName === 'a' && element.attributes.has('href')
+}
+
 export function isWhole(element: HtmlElement): boolean {
   return WHOLE_TAGS.has(element.localName)
+}
+
+function stretchOf(line: Line, around: Surroundings): Stretch {
+  return around.isInvisible ? line.invisible : line.seen
+}
+
+/** Parts that are hidden until a click. */
+const PANEL = /tab|panel|accord|collaps|toggle|expand|read-?more|show-?more|spoiler|faq|answer/i
+
+export function isPanel(element: HtmlElement): boolean {
+  return PANEL.test(`${element.attribute('class')} ${element.attribute('id')} ${element.attribute('role')}`)
 }
 
 function isUnseen(element: HtmlElement): boolean {

@@ -19,12 +19,34 @@ export const readTable = nesting((element, reading, style) => {
   }
   const parts: TableParts = { rows: [], caption: [], isMarked: false }
   readParts(element, { reading, style, isHeader: false }, parts)
-  const table: TableBlock = { kind: 'table', caption: parts.caption, rows: parts.rows }
-  if (parts.caption.length === 0 && parts.rows.every(isEmpty)) return
   const role = attributeOf(element, 'role')
-  if (role === 'presentation' || role === 'none' || isLayout(table, parts.isMarked)) addCells(table, reading)
-  else reading.addBlock(table)
+  const isPresentation = role === 'presentation' || role === 'none'
+  for (const section of sectionsOf(parts)) {
+    const table: TableBlock = { kind: 'table', caption: section.caption, rows: section.rows }
+    if (section.heading !== undefined) reading.addBlock(section.heading)
+    if (table.caption.length === 0 && table.rows.every(isEmpty)) continue
+    if (isPresentation || isLayout(table, parts.isMarked)) addCells(table, reading)
+    else reading.addBlock(table)
+  }
 }, 'lines')
+
+interface TableSection {
+  /** Stands above the section's own rows. */
+  readonly heading?: Block
+  readonly caption: readonly Inline[]
+  readonly rows: TableRow[]
+}
+
+/** The rows between those that hold a heading of the document and nothing else, as lists of members have them. */
+function sectionsOf({ caption, rows }: TableParts): readonly TableSection[] {
+  const sections: TableSection[] = [{ caption, rows: [] }]
+  for (const row of rows) {
+    const [first, ...rest] = row.cells.flatMap((cell) => cell.blocks)
+    if (first?.kind === 'heading' && rest.length === 0) sections.push({ heading: first, caption: [], rows: [] })
+    else sections.at(-1)?.rows.push(row)
+  }
+  return sections
+}
 
 interface TableParts {
   readonly rows: TableRow[]
