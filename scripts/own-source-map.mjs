@@ -3,7 +3,7 @@
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
 /** Value of each digit by its character code; -1 for what is none. */
 const VALUES = new Int8Array(128).fill(-1)
-for (const [value, digit] of [...DIGITS].entries()) VALUES[digit.charCodeAt(0)] = value
+for (let value = 0; value < DIGITS.length; value++) VALUES[DIGITS.charCodeAt(value)] = value
 /** A digit has five bits, and one that says that another digit follows; the lowest bit of a number is its sign. */
 const CONTINUED = 32
 const LINE_END = ';'
