@@ -1,4 +1,5 @@
 import { languageTag } from '../model/document.js'
+import { FIXED_PITCH } from './fixed-pitch.js'
 import { childElements, descendant, type XmlElement } from './xml.js'
 
 /** Character formats that Markdown has. */
@@ -10,8 +11,6 @@ export interface CharacterFormat {
   readonly script: '' | 'sup' | 'sub'
 }
 
-const FIXED_PITCH =
-  /(?:courier|consolas|menlo|monaco|lucida console|source code|fira code|inconsolata)|\b(?:mono|monospace)\b/i
 /** Most styles on the way to the first: hostile ones are circles. */
 const LONGEST_CHAIN = 20
 

@@ -176,7 +176,7 @@ export class OdfText {
       const content = childElements(item).map((child) =>
         child.name === 'list' ? this.list(child, own, level + 1) : this.block(child),
       )
-      return `<li>${content.join('')}</li>`
+      return `<li>${withBox(content.join(''))}</li>`
     })
     return isNumbered ? `<ol start="${escapeHtml(start)}">${html.join('')}</ol>` : `<ul>${html.join('')}</ul>`
   }
@@ -240,6 +240,14 @@ export class OdfText {
     if (text === '' && descendant(frame, 'image') !== undefined) this.findings.droppedPictures += 1
     return escapeHtml(text)
   }
+}
+
+/** A box drawn by a character in front of an item makes it a task. */
+export function withBox(html: string): string {
+  return html.replace(
+    /^((?:<p>)?)\s?([☐☑☒])\s/,
+    (_start, tag: string, box: string) => `${tag}<input type="checkbox"${box === '☐' ? '' : ' checked'}> `,
+  )
 }
 
 function spaces(element: XmlElement): number {

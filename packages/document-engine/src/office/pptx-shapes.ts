@@ -1,6 +1,7 @@
 import { EngineFault } from '../model/document.js'
 import { escapeHtml } from '../text/escape-html.js'
 import { equationTex } from './equation-tex.js'
+import { FIXED_PITCH } from './fixed-pitch.js'
 import { NumberFormat } from './xlsx-number-format.js'
 import { childElements, descendant, relationId, textOf, type XmlElement } from './xml.js'
 
@@ -76,6 +77,10 @@ function runHtml(properties: XmlElement | undefined, text: string, links: TextCo
   let html = text
   if (isOn('b')) html = `<strong>${html}</strong>`
   if (isOn('i')) html = `<em>${html}</em>`
+  if (/^(?:sng|dbl)Strike$/.test(properties?.attributes.strike ?? '')) html = `<s>${html}</s>`
+  const raised = Number(properties?.attributes.baseline ?? 0)
+  if (raised !== 0 && Number.isFinite(raised)) html = raised > 0 ? `<sup>${html}</sup>` : `<sub>${html}</sub>`
+  if (FIXED_PITCH.test(descendant(properties, 'latin')?.attributes.typeface ?? '')) html = `<code>${text}</code>`
   const url = links.get(relationId(descendant(properties, 'hlinkClick')?.attributes ?? {}) ?? '')
   return url === undefined ? html : `<a href="${escapeHtml(url)}">${html}</a>`
 }
