@@ -46,6 +46,12 @@ describe('an OpenDocument text', () => {
     )
   })
 
+  it('has code by its font', () => {
+    const typed = (text: string): string => `<text:span text:style-name="C">${text}</text:span>`
+    const lines = p(`${typed('if')} ${typed('x:')}<text:line-break/>${typed('<text:s text:c="2"/>y')}`) + p(typed('z'))
+    expect(odt(lines + p('end')).markdown).toBe('```\nif x:\n  y\nz\n```\n\nend\n')
+  })
+
   it('has lists by their styles, and tables', () => {
     const list = `<text:list text:style-name="L"><text:list-item>${p('three')}<text:list><text:list-item>${p('inner')}</text:list-item></text:list></text:list-item><text:list-item>${p('☒ four')}</text:list-item></text:list>`
     const cell = (text: string, more = ''): string => `<table:table-cell ${more}>${text && p(text)}</table:table-cell>`

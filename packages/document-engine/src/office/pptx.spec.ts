@@ -150,6 +150,12 @@ describe('a presentation', () => {
     ])
   })
 
+  it('has code by its font', () => {
+    const typed = (text: string): string => `<a:r><a:rPr><a:latin typeface="Courier"/></a:rPr><a:t>${text}</a:t></a:r>`
+    const lines = `<a:p>${typed('if')}${typed(' ')}${typed('x:')}<a:br/>${typed('  y')}</a:p><a:p>${typed('z')}</a:p>`
+    expect(markdownOf(shape(lines + paragraph('end')))).toBe('```\nif x:\n  y\nz\n```\n\nend\n')
+  })
+
   it('has equations', () => {
     const equation =
       '<m:oMath><m:sSup><m:e><m:r><m:t>x</m:t></m:r></m:e><m:sup><m:r><m:t>2</m:t></m:r></m:sup></m:sSup></m:oMath>'

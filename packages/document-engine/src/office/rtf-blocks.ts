@@ -1,4 +1,4 @@
-import { withBox } from './odf-text.js'
+import { withBox } from './html-pieces.js'
 import { noteLabel } from '../markdown/footnote-marks.js'
 
 /** Properties of a paragraph; `pard` sets them back. */
