@@ -202,6 +202,7 @@ describe('a Word document', () => {
   it('has the lists that only its styles tell, with the number that each begins with', async () => {
     const numbering =
       '<w:abstractNum w:abstractNumId="1"><w:lvl w:ilvl="0"><w:numFmt w:val="bullet"/></w:lvl></w:abstractNum>' +
+      '<w:abstractNum w:abstractNumId="3"><w:lvl w:ilvl="0"><w:numFmt w:val="bullet"/><w:lvlText w:val=" "/></w:lvl></w:abstractNum><w:num w:numId="3"><w:abstractNumId w:val="3"/></w:num>' +
       '<w:abstractNum w:abstractNumId="2"><w:lvl w:ilvl="0"><w:start w:val="3"/><w:numFmt w:val="decimal"/></w:lvl></w:abstractNum>' +
       '<w:num w:numId="1"><w:abstractNumId w:val="1"/></w:num><w:num w:numId="2"><w:abstractNumId w:val="2"/></w:num>'
     const style = (id: string, name: string, list: string): string =>
@@ -212,19 +213,20 @@ describe('a Word document', () => {
         withStyle('P', 'plain') +
         withStyle('N', 'three') +
         withStyle('P', 'between') +
-        withStyle('N', 'four') +
+        withStyle('N', '☒ four') +
+        withStyle('Blank', 'more') +
         withStyle('N3', 'deep'),
       {
         'word/_rels/document.xml.rels': relations([
           { id: 'r1', type: 'styles', target: 'styles.xml' },
           { id: 'r2', type: 'numbering', target: 'numbering.xml' },
         ]),
-        'word/styles.xml': `<w:styles ${WORD}>${style('B1', 'List Bullet', '1')}${style('B2', 'List Bullet 2', '1')}${style('P', 'Body', '')}${style('N', 'Steps', '2')}${style('N3', 'List Number 2', '')}</w:styles>`,
+        'word/styles.xml': `<w:styles ${WORD}>${style('B1', 'List Bullet', '1')}${style('B2', 'List Bullet 2', '1')}${style('P', 'Body', '')}${style('N', 'Steps', '2')}${style('Blank', 'More', '3')}${style('N3', 'List Number 2', '')}</w:styles>`,
         'word/numbering.xml': `<w:numbering ${WORD}>${numbering}</w:numbering>`,
       },
     )
     expect((await readWord(bytes)).markdown).toBe(
-      '- one\n  - inner\n\nplain\n\n3. three\n\nbetween\n\n4. four\n   1. deep\n',
+      '- one\n  - inner\n\nplain\n\n3. three\n\nbetween\n\n4. [x] four\n\n   more\n\n   1. deep\n',
     )
   })
 
@@ -274,10 +276,11 @@ describe('a Word document', () => {
     const prose = wordParagraph(
       'Words that are longer than the code beneath them, as they are in all documents of this kind.',
     )
-    const mixed = `<w:p><w:r><w:t xml:space="preserve">Call </w:t></w:r>${typed('run()')}</w:p>`
+    const character = '<w:r><w:rPr><w:rStyle w:val="X"/><w:rFonts w:ascii="Consolas"/></w:rPr><w:t>end()</w:t></w:r>'
+    const mixed = `<w:p><w:r><w:t xml:space="preserve">Call </w:t></w:r>${typed('run()')}<w:r><w:t> or </w:t></w:r>${character}</w:p>`
     expect(
       (await readWord(wordFile(line('') + prose + line('if x:') + line('') + line('  y') + line('') + mixed))).markdown,
-    ).toMatch(/kind\.\n\n```\nif x:\n\n {2}y\n```\n\nCall `run\(\)`\n$/)
+    ).toMatch(/kind\.\n\n```\nif x:\n\n {2}y\n```\n\nCall `run\(\)` or `end\(\)`\n$/)
     expect((await readWord(wordFile(line('A letter') + line('typed.')))).markdown).toBe('A letter\n\ntyped.\n')
     const empty = '<w:p><w:pPr><w:pStyle w:val="S0"/></w:pPr></w:p>'
     expect((await readWord(styled(['Code'], withStyle('S0', 'a') + empty + withStyle('S0', '  b')))).markdown).toBe(

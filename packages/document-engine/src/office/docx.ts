@@ -22,6 +22,7 @@ import {
 import { runningText } from './word-running-text.js'
 import {
   markHeaders,
+  markTypedBoxes,
   type OfficeDocument,
   type OfficeElement,
   parseOfficeHtml,
@@ -29,7 +30,15 @@ import {
   replaceCheckboxes,
   replaceTyped,
 } from './word-html.js'
-import { CODE_PARAGRAPH, CODE_RUN, LIST_PARAGRAPH, TYPED_PARAGRAPH, type WordFindings, wordPart } from './word-part.js'
+import {
+  CODE_PARAGRAPH,
+  CODE_RUN,
+  CONTINUED_PARAGRAPH,
+  LIST_PARAGRAPH,
+  TYPED_PARAGRAPH,
+  type WordFindings,
+  wordPart,
+} from './word-part.js'
 import { WordNumbering, WordStyles } from './word-styles.js'
 import { elementCounter } from './xml.js'
 
@@ -121,6 +130,10 @@ const STYLE_MAP = [
       (_, level) => `p.${LIST_PARAGRAPH}-${list}-${level} => ${'ul|ol > li > '.repeat(level)}${list} > li:fresh`,
     ),
   ),
+  ...Array.from(
+    { length: 9 },
+    (_, level) => `p.${CONTINUED_PARAGRAPH}-${level} => ${'ul|ol > li > '.repeat(level + 1)}p:fresh`,
+  ),
   'comment-reference => sup',
   ...['Code', 'HTML Code', 'Verbatim Char', 'Source Text'].map((name) => `r[style-name='${name}'] => code`),
   "p[style-name='TOC Heading'] => !",
@@ -146,6 +159,7 @@ export async function readDocx(input: EngineInput, limits: EngineLimits): Promis
   markHeaders(document)
   markNotes(document)
   placeMarks(document, findings.equations)
+  markTypedBoxes(document)
   addRunningText(document, runningText(pack, main))
   const markdown = restoreFootnotes(htmlToMarkdown(document.body, { baseUrl: '' }))
   const metadata = coreMetadata(pack)

@@ -52,10 +52,10 @@ export const ACCENTS: ReadonlyMap<string, string> = pairs(
 
 /** Text of an equation as TeX; `isAligned` keeps `&`, which aligns the lines of an equation array. */
 export function equationText(text: string, isAligned = false): string {
-  let tex = ''
+  const row = new TexRow()
   let words = ''
   const endWords = (): void => {
-    if (words !== '') tex += `\\text{${words}}`
+    if (words !== '') row.add(`\\text{${words}}`)
     words = ''
   }
   for (const character of text) {
@@ -64,13 +64,11 @@ export function equationText(text: string, isAligned = false): string {
     if (sign === undefined) words += character
     else {
       endWords()
-      // A letter would become part of the command in front of it.
-      if (endsInCommand(tex) && /^[a-z]/i.test(sign)) tex += ' '
-      tex += sign
+      row.add(sign)
     }
   }
   endWords()
-  return tex
+  return row.finish()
 }
 
 /** Undefined for letters that fonts of mathematics lack. */
@@ -119,9 +117,25 @@ function pairs(words: string): ReadonlyMap<string, string> {
   return new Map(parts.flatMap((part, index) => (index % 2 === 0 ? [[part, parts[index + 1] ?? ''] as const] : [])))
 }
 
+/** Pieces of TeX one behind the other; a letter behind a command needs a blank between them. */
+export class TexRow {
+  private readonly pieces: string[] = []
+
+  add(piece: string): void {
+    if (piece === '') return
+    const last = this.pieces.at(-1) ?? ''
+    if (/^[a-z]/i.test(piece) && endsInCommand(last)) this.pieces.push(' ')
+    this.pieces.push(piece)
+  }
+
+  finish(): string {
+    return this.pieces.join('')
+  }
+}
+
 const LONGEST_COMMAND = 32
 
-/** Whether a letter behind it would become part of its last command. Looks at the end only: texts may be long. */
-export function endsInCommand(tex: string): boolean {
+/** Looks at the end only: texts may be long. */
+function endsInCommand(tex: string): boolean {
   return /\\[a-z]+$/i.test(tex.slice(-LONGEST_COMMAND))
 }

@@ -34,12 +34,14 @@ describe('an equation of Office as TeX', () => {
       `<nary><naryPr><subHide val="1"/><supHide val="1"/></naryPr><sub/><sup/>${e(r('x'))}</nary>`,
       '\\int x',
     ],
-    ['parentheses', `<d>${e(r('x'))}</d>`, '\\left( x \\right)'],
+    ['parentheses', `<d>${e(r('x'))}</d>`, '(x)'],
+    ['a set', `<d><dPr><begChr val="{"/><endChr val="}"/></dPr>${e(r('x'))}${e(r('y'))}</d>`, '\\{x|y\\}'],
     [
-      'a set',
-      `<d><dPr><begChr val="{"/><endChr val="}"/></dPr>${e(r('x'))}${e(r('y'))}</d>`,
-      '\\left\\{ x|y \\right\\}',
+      'parentheses around what is tall',
+      `<d>${e(`<f><num>${r('a')}</num><den>${r('b')}</den></f>`)}</d>`,
+      '\\left( \\frac{a}{b} \\right)',
     ],
+    ['a power of parentheses', `<sSup>${e(`<d>${e(r('x+y'))}</d>`)}<sup>${r('2')}</sup></sSup>`, '(x+y)^{2}'],
     ['one delimiter', `<d><dPr><begChr val=""/><endChr val="|"/></dPr>${e(r('x'))}</d>`, '\\left. x \\right|'],
     [
       'a matrix',

@@ -1,4 +1,4 @@
-import { ACCENTS, endsInCommand, equationText, FUNCTION_NAMES } from './equation-characters.js'
+import { ACCENTS, equationText, FUNCTION_NAMES, TexRow } from './equation-characters.js'
 import { childElements, descendant, textOf, type XmlElement } from './xml.js'
 
 export interface EquationTex {
@@ -22,9 +22,9 @@ class EquationWriter {
   private isAligned = false
 
   row(element: XmlElement | undefined): string {
-    let tex = ''
-    for (const child of childElements(element)) tex = joined(tex, this.write(child))
-    return tex
+    const row = new TexRow()
+    for (const child of childElements(element)) row.add(this.write(child))
+    return row.finish()
   }
 
   /** The content of the child with that name. */
@@ -136,15 +136,20 @@ function delimited(writer: EquationWriter, element: XmlElement): string {
   if (parts.length === 1 && only !== undefined && others.length === 0) {
     const matrix = MATRICES.get(open + close)
     if (only.name === 'm' && matrix !== undefined) return environment(matrix, matrixRows(writer, only))
-    if (only.name === 'eqArr' && open === '{' && close === '') return environment('cases', arrayRows(writer, only))
+    if (open === '{' && close === '' && only.name === 'eqArr') return environment('cases', arrayRows(writer, only))
+    if (open === '{' && close === '' && only.name === 'm') return environment('cases', matrixRows(writer, only))
     if (only.name === 'f' && open + close === '()' && value(only, 'type') === 'noBar') {
       return `\\binom{${writer.part(only, 'num')}}{${writer.part(only, 'den')}}`
     }
   }
   const separator = value(element, 'sepChr') ?? '|'
   const content = parts.map((part) => writer.row(part).trim()).join(separator === ',' ? ', ' : writer.text(separator))
+  // Delimiters grow with what is tall.
+  if (open !== '' && close !== '' && !TALL.test(content)) return writer.text(open) + content + writer.text(close)
   return `\\left${delimiter(writer, open)} ${content} \\right${delimiter(writer, close)}`
 }
+
+const TALL = /\\(?:d?frac|sum|prod|coprod|i*int|oint|big|begin|sqrt|over|under|left|binom)|[_^]/
 
 /** A delimiter of TeX; an absent one is a dot. */
 function delimiter(writer: EquationWriter, character: string): string {
@@ -191,7 +196,7 @@ function base(writer: EquationWriter, element: XmlElement): string {
 }
 
 function group(tex: string): string {
-  return /^(?:[^\\{}]|\\[a-z]+|\\left[([|] [^{}]* \\right[)\]|]|\d+)$/i.test(tex) ? tex : `{${tex}}`
+  return /^(?:[^\\{}]|\\[a-z]+|\([^{}()\\]*\)|\\left[([|] [^{}]* \\right[)\]|]|\d+)$/i.test(tex) ? tex : `{${tex}}`
 }
 
 const SCRIPT_ALPHABETS: ReadonlyMap<string, string> = new Map([
@@ -230,9 +235,10 @@ function wordsTex(text: string): string {
   return text.replaceAll(/[\\{}%#_&$^~]/g, (sign) => (/[\\^~]/.test(sign) ? ' ' : `\\${sign}`))
 }
 
-/** Adds to a row; a letter behind a command needs a blank between them. */
-function joined(tex: string, more: string): string {
-  return endsInCommand(tex) && /^[a-z]/i.test(more) ? `${tex} ${more}` : tex + more
+function joined(...pieces: readonly string[]): string {
+  const row = new TexRow()
+  for (const piece of pieces) row.add(piece)
+  return row.finish()
 }
 
 /** Value of a property of a structure, from the child whose name ends with `Pr`. */

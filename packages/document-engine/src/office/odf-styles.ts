@@ -1,4 +1,5 @@
 import { languageTag } from '../model/document.js'
+import { FIXED_PITCH } from './fixed-pitch.js'
 import { childElements, descendant, type XmlElement } from './xml.js'
 
 /** Character formats that Markdown has. */
@@ -10,8 +11,6 @@ export interface CharacterFormat {
   readonly script: '' | 'sup' | 'sub'
 }
 
-const FIXED_PITCH =
-  /(?:courier|consolas|menlo|monaco|lucida console|source code|fira code|inconsolata)|\b(?:mono|monospace)\b/i
 /** Most styles on the way to the first: hostile ones are circles. */
 const LONGEST_CHAIN = 20
 
@@ -58,7 +57,7 @@ export class OdfStyles {
     }
   }
 
-  /** Whether a list has numbers at a level, from 1; undefined for an unknown list. */
+  /** Whether a list has numbers at a level, counted from 1; undefined for an unknown list. */
   isNumbered(name: string | undefined, level: number): boolean | undefined {
     const style = this.lists.get(name ?? '')?.get(level)
     if (style === undefined) return undefined
@@ -69,7 +68,7 @@ export class OdfStyles {
     return this.lists.get(name ?? '')?.get(level)?.attributes['text:start-value']
   }
 
-  /** Name of the list that a paragraph style is in. */
+  /** Whether tables of the style are hidden, as sheets may be. */
   isHiddenTable(name: string | undefined): boolean {
     const properties = descendant(this.styles.get(`table ${name ?? ''}`), 'table-properties')
     return properties?.attributes['table:display'] === 'false'

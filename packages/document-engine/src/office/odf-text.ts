@@ -1,6 +1,7 @@
 import { escapeHtml } from '../text/escape-html.js'
 import { EngineFault } from '../model/document.js'
 import { MARKED_NOTES, noteLabel, noteReference } from '../markdown/footnote-marks.js'
+import { codeLines, joinedCode, withBox } from './html-pieces.js'
 import { alternativeText } from './office-package.js'
 import type { OdfStyles } from './odf-styles.js'
 import { childElements, descendant, textOf, type XmlElement } from './xml.js'
@@ -49,8 +50,9 @@ export class OdfText {
       code = []
     }
     for (const child of childElements(parent)) {
-      if (child.name === 'p' && this.isCode(child)) {
-        code.push(this.preformatted(child))
+      const lines = child.name === 'p' ? this.codeOf(child) : undefined
+      if (lines !== undefined) {
+        code.push(lines)
         continue
       }
       // Blank lines within code.
@@ -90,13 +92,22 @@ export class OdfText {
   private paragraph(element: XmlElement): string {
     const names = this.styles.namesOf('paragraph', element.attributes['text:style-name'])
     if (names.includes('Title')) return this.heading(element, 1)
-    const html = `<p>${this.inline(element)}</p>`
+    const html = `<p>${joinedCode(this.inline(element))}</p>`
     return names.some((name) => name === 'Quotations' || name === 'Quote') ? `<blockquote>${html}</blockquote>` : html
   }
 
   private isCode(element: XmlElement): boolean {
     const names = this.styles.namesOf('paragraph', element.attributes['text:style-name'])
     return names.some((name) => name === 'Preformatted Text' || name === 'Source Code')
+  }
+
+  /** Undefined for a paragraph that is no code. */
+  private codeOf(paragraph: XmlElement): string | undefined {
+    if (this.isCode(paragraph)) return this.preformatted(paragraph)
+    const [first] = childElements(paragraph)
+    if (first?.name !== 'span' || !this.styles.characterFormat(first.attributes['text:style-name']).isFixedPitch)
+      return undefined
+    return codeLines(this.inline(paragraph)) === undefined ? undefined : this.preformatted(paragraph)
   }
 
   private preformatted(element: XmlElement): string {
@@ -176,7 +187,7 @@ export class OdfText {
       const content = childElements(item).map((child) =>
         child.name === 'list' ? this.list(child, own, level + 1) : this.block(child),
       )
-      return `<li>${content.join('')}</li>`
+      return `<li>${withBox(content.join(''))}</li>`
     })
     return isNumbered ? `<ol start="${escapeHtml(start)}">${html.join('')}</ol>` : `<ul>${html.join('')}</ul>`
   }

@@ -46,11 +46,19 @@ describe('an OpenDocument text', () => {
     )
   })
 
+  it('has code by its font', () => {
+    const typed = (text: string): string => `<text:span text:style-name="C">${text}</text:span>`
+    const lines = p(`${typed('if')} ${typed('x:')}<text:line-break/>${typed('<text:s text:c="2"/>y')}`) + p(typed('z'))
+    expect(odt(lines + p('end')).markdown).toBe('```\nif x:\n  y\nz\n```\n\nend\n')
+  })
+
   it('has lists by their styles, and tables', () => {
-    const list = `<text:list text:style-name="L"><text:list-item>${p('three')}<text:list><text:list-item>${p('inner')}</text:list-item></text:list></text:list-item><text:list-item>${p('four')}</text:list-item></text:list>`
+    const list = `<text:list text:style-name="L"><text:list-item>${p('three')}<text:list><text:list-item>${p('inner')}</text:list-item></text:list></text:list-item><text:list-item>${p('☒ four')}</text:list-item></text:list>`
     const cell = (text: string, more = ''): string => `<table:table-cell ${more}>${text && p(text)}</table:table-cell>`
     const table = `<table:table><table:table-column/><table:table-row>${cell('a')}${cell('b')}</table:table-row><table:table-row>${cell('wide', 'table:number-columns-spanned="2"')}<table:covered-table-cell/></table:table-row></table:table>`
-    expect(odt(list + table).markdown).toBe('3. three\n   - inner\n4. four\n\n| a | b |\n| --- | --- |\n| wide | |\n')
+    expect(odt(list + table).markdown).toBe(
+      '3. three\n   - inner\n4. [x] four\n\n| a | b |\n| --- | --- |\n| wide | |\n',
+    )
   })
 
   it('has notes, comments, boxes, pictures and equations, and nothing that was deleted', () => {
@@ -62,7 +70,7 @@ describe('an OpenDocument text', () => {
       p(`One${note} two${comment}`) +
       frame(`<draw:text-box>${p('in a box')}</draw:text-box>`) +
       p(frame('<draw:image/><svg:desc>A cup</svg:desc>') + frame('<draw:image/>')) +
-      p(`so ${frame('<draw:object xlink:href="./Object 1"/>')}`) +
+      p(`so ${frame('<draw:object xlink:href="./Object 1/"/>')}`) +
       p(frame('<draw:object xlink:href="./Object 2"/>'))
     const { markdown, metadata } = odt(text, {
       'Object 1/content.xml':

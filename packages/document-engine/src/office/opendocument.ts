@@ -90,7 +90,7 @@ function openDocument(input: EngineInput, limits: EngineLimits): OdfDocument {
   if (body === undefined) throw new EngineFault('broken', 'The file is damaged: it is no complete OpenDocument file.')
   const styles = new OdfStyles(partRoot(pack, 'styles.xml'), content)
   const formula = (path: string): string => {
-    const root = partRoot(pack, `${path.replace(/^\.\//, '')}/content.xml`)
+    const root = partRoot(pack, `${path.replace(/^\.\//, '').replace(/\/$/, '')}/content.xml`)
     return root?.name === 'math' ? mathHtml(root) : ''
   }
   return { body, styles, text: new OdfText(styles, formula), metadata: metadataOf(pack, styles) }

@@ -1,6 +1,8 @@
 import { EngineFault } from '../model/document.js'
 import { escapeHtml } from '../text/escape-html.js'
 import { equationTex } from './equation-tex.js'
+import { FIXED_PITCH } from './fixed-pitch.js'
+import { codeLines, joinedCode, withBox } from './html-pieces.js'
 import { NumberFormat } from './xlsx-number-format.js'
 import { childElements, descendant, relationId, textOf, type XmlElement } from './xml.js'
 
@@ -76,6 +78,10 @@ function runHtml(properties: XmlElement | undefined, text: string, links: TextCo
   let html = text
   if (isOn('b')) html = `<strong>${html}</strong>`
   if (isOn('i')) html = `<em>${html}</em>`
+  if (/^(?:sng|dbl)Strike$/.test(properties?.attributes.strike ?? '')) html = `<s>${html}</s>`
+  const raised = Number(properties?.attributes.baseline ?? 0)
+  if (raised !== 0 && Number.isFinite(raised)) html = raised > 0 ? `<sup>${html}</sup>` : `<sub>${html}</sub>`
+  if (FIXED_PITCH.test(descendant(properties, 'latin')?.attributes.typeface ?? '')) html = `<code>${text}</code>`
   const url = links.get(relationId(descendant(properties, 'hlinkClick')?.attributes ?? {}) ?? '')
   return url === undefined ? html : `<a href="${escapeHtml(url)}">${html}</a>`
 }
@@ -98,10 +104,22 @@ function listsHtml(paragraphs: readonly Paragraph[]): string {
   const closeTo = (depth: number): void => {
     while (open.length > depth) html.push(`</li></${open.pop() ?? ''}>`)
   }
+  let code: string[] = []
+  const endCode = (): void => {
+    if (code.length > 0) html.push(`<pre>${code.join('\n')}</pre>`)
+    code = []
+  }
   for (const { level, marker, start, html: content } of paragraphs) {
+    const lines = marker === 'none' ? codeLines(content) : undefined
+    if (lines !== undefined) {
+      closeTo(0)
+      code.push(lines)
+      continue
+    }
+    endCode()
     if (marker === 'none') {
       closeTo(0)
-      html.push(`<p>${content}</p>`)
+      html.push(`<p>${joinedCode(content)}</p>`)
       continue
     }
     const tag = marker === 'number' ? 'ol' : 'ul'
@@ -114,8 +132,9 @@ function listsHtml(paragraphs: readonly Paragraph[]): string {
       open.push(tag)
       html.push(tag === 'ol' ? `<ol start="${start}"><li>` : '<ul><li>')
     }
-    html.push(content)
+    html.push(withBox(joinedCode(content)))
   }
+  endCode()
   closeTo(0)
   return html.join('')
 }

@@ -60,6 +60,7 @@ describe('a presentation', () => {
   it('has emphasis, line breaks and links', () => {
     const runs =
       '<a:p><a:r><a:rPr b="1"/><a:t>bold</a:t></a:r><a:r><a:t> &amp; </a:t></a:r><a:r><a:rPr i="1"/><a:t>italic</a:t></a:r>' +
+      '<a:r><a:rPr strike="sngStrike"/><a:t>gone</a:t></a:r><a:r><a:t> x</a:t></a:r><a:r><a:rPr baseline="30000"/><a:t>2</a:t></a:r><a:r><a:t> </a:t></a:r><a:r><a:rPr><a:latin typeface="Courier New"/></a:rPr><a:t>run()</a:t></a:r>' +
       '<a:br/><a:r><a:rPr><a:hlinkClick r:id="h"/></a:rPr><a:t>site</a:t></a:r>' +
       '<a:r><a:rPr><a:hlinkClick r:id="j"/></a:rPr><a:t> bad</a:t></a:r></a:p>'
     const relations = [
@@ -67,7 +68,7 @@ describe('a presentation', () => {
       { id: 'j', type: 'hyperlink', target: 'javascript:alert(1)', isExternal: true },
     ]
     expect(markdownOf(shape(runs), { relations })).toBe(
-      '**bold** & *italic*\\\n[site](https://example.org/?a=1&b=2) bad\n',
+      '**bold** & *italic*~~gone~~ x² `run()`\\\n[site](https://example.org/?a=1&b=2) bad\n',
     )
   })
 
@@ -147,6 +148,12 @@ describe('a presentation', () => {
       { code: 'pictures_dropped', message: 'One picture has no description.', pages: [2] },
       { code: 'attachments_unread', message: 'One embedded object is not read.', pages: [2] },
     ])
+  })
+
+  it('has code by its font', () => {
+    const typed = (text: string): string => `<a:r><a:rPr><a:latin typeface="Courier"/></a:rPr><a:t>${text}</a:t></a:r>`
+    const lines = `<a:p>${typed('if')}${typed(' ')}${typed('x:')}<a:br/>${typed('  y')}</a:p><a:p>${typed('z')}</a:p>`
+    expect(markdownOf(shape(lines + paragraph('end')))).toBe('```\nif x:\n  y\nz\n```\n\nend\n')
   })
 
   it('has equations', () => {

@@ -1,3 +1,4 @@
+import { withBox } from './html-pieces.js'
 import { noteLabel } from '../markdown/footnote-marks.js'
 
 /** Properties of a paragraph; `pard` sets them back. */
@@ -7,9 +8,18 @@ export interface ParagraphFormat {
   readonly heading: number
   /** Level in a list, from 0; undefined outside of lists. */
   readonly listLevel: number | undefined
+  /** In twips; a first line that hangs is negative. */
+  readonly indent: number
+  readonly firstIndent: number
 }
 
-export const PLAIN_PARAGRAPH: ParagraphFormat = { isInTable: false, heading: 0, listLevel: undefined }
+export const PLAIN_PARAGRAPH: ParagraphFormat = {
+  isInTable: false,
+  heading: 0,
+  listLevel: undefined,
+  indent: 0,
+  firstIndent: 0,
+}
 
 /** Most levels of lists. */
 const DEEPEST_LEVEL = 8
@@ -22,16 +32,18 @@ export class RtfBlocks {
   private cell: string[] = []
   private cells: string[] = []
   private rows: string[] = []
+  private indents: number[] = []
   private readonly notes: string[] = []
 
   /** @param marker text of the bullet or number in front of an item; '' without one */
   addParagraph(content: string, format: ParagraphFormat, marker: string, isCode: boolean): void {
+    const plain = format.heading > 0 ? content.replaceAll(/<\/?(?:strong|em)>/g, '') : content
     if (format.isInTable) {
       if (content.trim() !== '') this.cell.push(`<p>${content}</p>`)
       return
     }
     this.endTable()
-    const level = format.listLevel ?? (marker.trim() === '' ? undefined : 0)
+    const level = format.listLevel ?? (marker.trim() === '' ? undefined : this.levelOf(format.indent))
     if (isCode && level === undefined && format.heading === 0) {
       this.endLists(0)
       this.code.push(content)
@@ -44,7 +56,7 @@ export class RtfBlocks {
     this.endCode()
     if (format.heading > 0) {
       this.endLists(0)
-      this.html.push(`<h${format.heading}>${content}</h${format.heading}>`)
+      this.html.push(`<h${format.heading}>${plain}</h${format.heading}>`)
     } else if (level === undefined) {
       this.endLists(0)
       this.html.push(`<p>${content}</p>`)
@@ -77,6 +89,14 @@ export class RtfBlocks {
     return [...this.html, ...this.notes].join('')
   }
 
+  /** Level by the indents of the items above. */
+  private levelOf(indent: number): number {
+    if (this.openLists.length === 0) this.indents = []
+    while ((this.indents.at(-1) ?? -Infinity) > indent) this.indents.pop()
+    if (this.indents.at(-1) !== indent) this.indents.push(indent)
+    return this.indents.length - 1
+  }
+
   private addItem(content: string, level: number, marker: string): void {
     const number = /^\s*\(?(\d{1,6})[.):]?/.exec(marker)?.[1]
     const isOrdered = number !== undefined || /^\s*\(?[a-z]{1,6}[.)]/i.test(marker)
@@ -89,7 +109,7 @@ export class RtfBlocks {
       this.openLists.push(tag)
       this.html.push(isOrdered ? `<ol start="${number ?? '1'}"><li>` : '<ul><li>')
     }
-    this.html.push(content)
+    this.html.push(withBox(content))
   }
 
   private endLists(depth: number): void {

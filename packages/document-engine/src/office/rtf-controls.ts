@@ -74,8 +74,6 @@ export const READ_OPTIONAL_GROUPS: ReadonlySet<string> = new Set(
   'shpinst shppict shptxt fldinst pntext footnote'.split(' '),
 )
 
-export const FIXED_PITCH = /courier|consolas|menlo|monaco|lucida console|inconsolata|source code|\bmono\b/i
-
 export interface RtfToken {
   readonly kind: 'open' | 'close' | 'control' | 'byte' | 'text'
   /** Control word or symbol; text as Latin-1. */

@@ -16,7 +16,7 @@ describe('a rich text', () => {
   it.each([
     ['paragraphs and line breaks', 'One\\par Two\\line three\\par', 'One\n\nTwo\\\nthree\n'],
     ['emphasis', '{\\b bold} and {\\i italic}, \\strike gone\\strike0 .\\par', '**bold** and *italic*, ~~gone~~.\n'],
-    ['headings by the names of styles', '\\pard\\s1 Tea\\par\\pard\\s0 x\\par', '# Tea\n\nx\n'],
+    ['headings by the names of styles', '\\pard\\s1{\\b Tea}\\par\\pard\\s0 x\\par', '# Tea\n\nx\n'],
     ['headings by outline', '\\pard\\outlinelevel1 Tea\\par\\pard x\\par', '## Tea\n\nx\n'],
     ['letters of its code page', "Gr\\'fc\\'dfe \\'80\\par", 'Grüße €\n'],
     ['letters of its fonts', "{\\f2 \\'cf\\'f0} {\\f3 \\'93\\'fa\\'96\\'7b}\\par", 'Пр 日本\n'],
@@ -46,6 +46,16 @@ describe('a rich text', () => {
         `${item("\\'b7", 0, 'one')}${item("\\'b7", 1, 'inner')}${item("\\'b7", 0, 'two')}\\pard x\\par${item('3.', 0, 'three')}${item('4.', 0, 'four')}`,
       ),
     ).toBe('- one\n  - inner\n- two\n\nx\n\n3. three\n4. four\n')
+  })
+
+  it('has lists whose bullets and numbers are typed, by their indents', () => {
+    const item = (marker: string, indent: number, text: string): string =>
+      `{\\pard \\li${indent}\\fi-360 ${marker}\\tx360\\tab ${text}\\par}`
+    expect(
+      markdownOf(
+        `${item('\\bullet ', 360, 'one')}${item('\\endash ', 720, 'inner')}${item('\\bullet ', 360, 'two')}{\\pard x\\par}${item('3.', 360, '\\u9746? three')}`,
+      ),
+    ).toBe('- one\n  - inner\n- two\n\nx\n\n3. [x] three\n')
   })
 
   it('has tables', () => {

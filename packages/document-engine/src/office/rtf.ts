@@ -10,6 +10,7 @@ import {
   NO_METADATA,
 } from '../model/document.js'
 import { noteReference, restoreFootnotes, withoutMarks } from '../markdown/footnote-marks.js'
+import { FIXED_PITCH } from './fixed-pitch.js'
 import { lacking } from './office-package.js'
 import { decodeText } from '../text/charset.js'
 import { escapeHtml } from '../text/escape-html.js'
@@ -17,7 +18,6 @@ import { type ParagraphFormat, PLAIN_PARAGRAPH, RtfBlocks } from './rtf-blocks.j
 import {
   CHARACTERS,
   charsetOfCodePage,
-  FIXED_PITCH,
   FONT_CHARSETS,
   READ_OPTIONAL_GROUPS,
   type RtfToken,
@@ -273,6 +273,8 @@ class RtfReader {
     else if (name === 'outlinelevel') this.paragraph = { ...paragraph, heading: value <= 5 ? value + 1 : 0 }
     else if (name === 'ls')
       this.paragraph = { ...paragraph, listLevel: value === 0 ? undefined : (paragraph.listLevel ?? 0) }
+    else if (name === 'li') this.paragraph = { ...paragraph, indent: value }
+    else if (name === 'fi') this.paragraph = { ...paragraph, firstIndent: value }
     else if (name === 'ilvl') this.paragraph = { ...paragraph, listLevel: value }
     else if (name === 'cell' || name === 'nestcell') this.endCell(name === 'cell')
     else if (name === 'row') this.blocks.endRow()
@@ -290,7 +292,7 @@ class RtfReader {
     this.definedName = ''
     if (name === '') return
     if (this.group.destination === 'styles') {
-      const level = /^(?:heading|überschrift|titre|título) ?([1-6])$/i.exec(name)?.[1]
+      const level = /^title$/i.test(name) ? 1 : /^(?:heading|überschrift|titre|título) ?([1-6])$/i.exec(name)?.[1]
       if (level !== undefined) this.headings.set(this.defined, Number(level))
     } else {
       const font = this.fonts.get(this.defined)
@@ -387,18 +389,23 @@ class RtfReader {
       this.content.push(' ')
       return
     }
-    const isCode = this.characters > 0 && this.codeCharacters === this.characters
-    const content = this.content.join('')
-    this.blocks.addParagraph(
-      isCode ? content.replaceAll(/<\/?(?:code|strong|em)>/g, '') : content,
-      this.paragraph,
-      this.marker,
-      isCode,
-    )
+    const isCode = !this.paragraph.isInTable && this.characters > 0 && this.codeCharacters === this.characters
+    const written = this.content.join('')
+    const typed = this.typedMarker(written)
+    if (typed !== '') this.marker = typed.replaceAll(/<[^<>]*>/g, '')
+    const content = written.slice(typed.length)
+    const plain = isCode ? content.replaceAll(/<\/?(?:code|strong|em)>/g, '') : content
+    this.blocks.addParagraph(plain, this.paragraph, this.marker, isCode)
     this.content = []
     this.marker = ''
     this.characters = 0
     this.codeCharacters = 0
+  }
+
+  /** A bullet or number that was typed in front of a first line that hangs; '' without one. */
+  private typedMarker(content: string): string {
+    if (this.marker !== '' || this.paragraph.firstIndent >= 0) return ''
+    return /^(?:[•·▪◦‣–o-]|\(?\d{1,6}[.)]|\(?[a-z]{1,5}[.)])[\t ]*\t/i.exec(content)?.[0] ?? ''
   }
 
   private endNote(): void {

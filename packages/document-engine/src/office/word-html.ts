@@ -118,6 +118,23 @@ export function replaceCheckboxes(document: OfficeDocument): void {
   }
 }
 
+const BOX = /^\s*([☐☑☒])\s/
+
+/** Boxes drawn by a character in front of items become checkboxes. */
+export function markTypedBoxes(document: OfficeDocument): void {
+  for (const item of [...document.querySelectorAll('li')]) {
+    const holder = item.firstChild?.localName === 'p' ? item.firstChild : item
+    const text = holder.firstChild as OfficeElement | null
+    const box = text?.nodeType === 3 ? BOX.exec(text.data ?? '') : null
+    if (text === null || box === null) continue
+    const input = document.createElement('input')
+    input.setAttribute('type', 'checkbox')
+    if (box[1] !== '☐') input.setAttribute('checked', '')
+    text.before(input, (text.data ?? '').slice(box[0].length))
+    text.remove()
+  }
+}
+
 /** Whether no text stands before a box in its line. */
 function leads(box: OfficeElement, line: OfficeElement): boolean {
   for (const node of childrenOf(line as MarkupNode)) {

@@ -13,6 +13,8 @@ export const MARK_END = '\ufdd6'
 export const CODE_PARAGRAPH = 'EngineCodeParagraph'
 export const TYPED_PARAGRAPH = 'EngineTypedParagraph'
 export const CODE_RUN = 'EngineCodeRun'
+/** Followed by `-` and the level: a further paragraph of an item. */
+export const CONTINUED_PARAGRAPH = 'EngineContinued'
 /** Followed by `-ul` or `-ol` and the level: an item of a list by the name of its style. */
 export const LIST_PARAGRAPH = 'EngineList'
 
@@ -46,7 +48,7 @@ interface OpenParagraph {
   /** Whether its mark, or a run of it, has a font of fixed pitch. */
   isTyped: boolean
   isInProperties: boolean
-  run: { isCode: boolean; isStyled: boolean } | undefined
+  run: { isCode: boolean; style: string } | undefined
 }
 
 interface OpenDrawing {
@@ -122,6 +124,11 @@ class WordPart {
     else if (name === 'imagedata' && this.objectDepth === 0 && (attributes['o:title'] ?? '') === '')
       this.context.findings.droppedPictures += 1
     this.readProperty(name, valueOf({ attributes }, 'val') ?? '')
+    if (name === 'rStyle' && this.paragraphs.at(-1)?.run !== undefined) {
+      // Written at the end of the properties, when the font is known.
+      this.skippedDepth = 1
+      return
+    }
     this.isText = name === 't'
     const author = name === 'comment' ? valueOf({ attributes }, 'author') : undefined
     // mammoth shows the initials only.
@@ -264,9 +271,9 @@ class WordPart {
     else if (name === 'pStyle') paragraph.style = value
     else if (name === 'numId' && paragraph.isInProperties) paragraph.numbering.id = value
     else if (name === 'ilvl') paragraph.numbering.level = Number(value) || 0
-    else if (name === 'r') paragraph.run = { isCode: styles.isFixedPitch(paragraph.style), isStyled: false }
+    else if (name === 'r') paragraph.run = { isCode: styles.isFixedPitch(paragraph.style), style: '' }
     else if (name === 'rStyle' && paragraph.run !== undefined) {
-      paragraph.run.isStyled = true
+      paragraph.run.style = value
       paragraph.run.isCode ||= styles.isFixedPitch(value)
     }
   }
@@ -287,8 +294,10 @@ class WordPart {
       paragraph.isInProperties = false
       this.closeParagraphProperties(paragraph)
     } else if (name === 'rPr' && paragraph.run !== undefined && !paragraph.isInProperties) {
-      if (paragraph.run.isCode && !paragraph.run.isStyled && !this.context.styles.isFixedPitch(paragraph.style))
-        this.write(`<${this.prefix}rStyle ${this.prefix}val="${CODE_RUN}"/>`)
+      const { isCode, style } = paragraph.run
+      const id = isCode && !this.context.styles.isFixedPitch(paragraph.style) ? CODE_RUN : style
+      if (id !== '')
+        this.write(`<${this.prefix}rStyle ${this.prefix}val="${escapeXml(id).replaceAll('"', '&quot;')}"/>`)
     } else if (name === 'r') paragraph.run = undefined
   }
 
@@ -320,6 +329,7 @@ class WordPart {
     const { styles, numbering: lists } = this.context
     const isListed = numbering.id !== undefined && numbering.id !== '0'
     const item = isListed ? lists.next({ id: numbering.id ?? '', level: numbering.level }) : undefined
+    if (item?.isBlank === true) return this.styleProperty(`${CONTINUED_PARAGRAPH}-${numbering.level}`)
     const number = item === undefined || !item.isNumber ? '' : this.mark(ITEM_NUMBER, item.number)
     const named = numbering.id === '0' || numbering.level > 0 ? undefined : styles.listOf(style)
     if (named !== undefined) {

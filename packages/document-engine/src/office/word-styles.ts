@@ -1,4 +1,5 @@
 import { languageTag } from '../model/document.js'
+import { FIXED_PITCH } from './fixed-pitch.js'
 import { childElements, descendant, parseXml, type XmlElement } from './xml.js'
 
 interface WordStyle {
@@ -104,9 +105,6 @@ function readStyle(element: XmlElement): WordStyle {
   }
 }
 
-const FIXED_PITCH =
-  /^(?:courier|consolas|menlo|monaco|lucida console|source code|fira code|cascadia|jetbrains|inconsolata|andale|ocr)|\b(?:mono|monospace|typewriter)\b/i
-
 /** Undefined without a font. */
 function isFixedPitch(properties: XmlElement | undefined): boolean | undefined {
   const fonts = descendant(properties, 'rFonts')
@@ -133,6 +131,8 @@ export function valueOf(element: Pick<XmlElement, 'attributes'>, name: string): 
 interface NumberedLevel {
   readonly start: number
   readonly isNumber: boolean
+  /** Whether the bullet is a blank: the paragraph continues an item. */
+  readonly isBlank: boolean
 }
 
 /** The lists of a Word document: which number each item has. */
@@ -158,7 +158,10 @@ export class WordNumbering {
   }
 
   /** The next item; undefined in unknown lists. Levels below begin anew. */
-  next({ id, level }: Numbering): { readonly number: number; readonly isNumber: boolean } | undefined {
+  next({
+    id,
+    level,
+  }: Numbering): { readonly number: number; readonly isNumber: boolean; readonly isBlank: boolean } | undefined {
     const abstract = this.abstractOf.get(id) ?? ''
     const settings = this.levels.get(abstract)?.get(level)
     if (settings === undefined) return undefined
@@ -170,7 +173,7 @@ export class WordNumbering {
     const number = (last ?? settings.start - 1) + 1
     counts.set(level, number)
     for (const other of counts.keys()) if (other > level) counts.delete(other)
-    return { number, isNumber: settings.isNumber }
+    return { number, isNumber: settings.isNumber, isBlank: settings.isBlank }
   }
 
   private readList(list: XmlElement): void {
@@ -189,5 +192,9 @@ function levelOf(element: XmlElement): number {
 
 function readLevel(level: XmlElement): NumberedLevel {
   const format = valueIn(level, 'numFmt') ?? 'decimal'
-  return { start: Number(valueIn(level, 'start') ?? 1) || 0, isNumber: format !== 'bullet' && format !== 'none' }
+  return {
+    start: Number(valueIn(level, 'start') ?? 1) || 0,
+    isNumber: format !== 'bullet' && format !== 'none',
+    isBlank: format === 'bullet' && valueIn(level, 'lvlText')?.trim() === '',
+  }
 }

@@ -69,7 +69,7 @@ describe('an e-mail message', () => {
     )
     expect(markdown).toBe('# Outer\n\ntext\n\n## Inner\n\nwords\n\n**Attachments:** Bücher.pdf\n')
     expect(metadata.warnings).toEqual([
-      { code: 'attachments_unread', message: '1 attachments are not read: Bücher.pdf.' },
+      { code: 'attachments_unread', message: 'One attachment is not read: Bücher.pdf.' },
     ])
   })
 })

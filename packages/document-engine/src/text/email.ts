@@ -56,7 +56,10 @@ export function readEmail(input: EngineInput, limits: EngineLimits): EngineOutpu
     ...(attachments.length === 0
       ? []
       : [
-          { code: 'attachments_unread' as const, message: `${attachments.length} attachments are not read: ${names}.` },
+          {
+            code: 'attachments_unread' as const,
+            message: `${attachments.length === 1 ? 'One attachment is' : `${attachments.length} attachments are`} not read: ${names}.`,
+          },
         ]),
     ...(isCut
       ? [{ code: 'content_cut' as const, message: 'Some parts of the message are not read: there are too many.' }]

@@ -46,7 +46,7 @@ describe('a notebook', () => {
     )
     expect({ kind, title: metadata.title }).toEqual({ kind: 'notebook', title: 'Tea' })
     expect(metadata.warnings).toEqual([
-      { code: 'pictures_dropped', message: '1 pictures that the code drew are left out.' },
+      { code: 'pictures_dropped', message: 'Pictures that the code drew are left out: 1.' },
     ])
   })
 

@@ -43,7 +43,7 @@ export function readNotebook(input: EngineInput, _limits: EngineLimits): EngineO
   const warnings: EngineWarning[] =
     droppedPictures === 0
       ? []
-      : [{ code: 'pictures_dropped', message: `${droppedPictures} pictures that the code drew are left out.` }]
+      : [{ code: 'pictures_dropped', message: `Pictures that the code drew are left out: ${droppedPictures}.` }]
   const title = typeof metadata.title === 'string' ? metadata.title : titleOfMarkdown(markdown)
   return { kind: 'notebook', metadata: { ...NO_METADATA, title, warnings }, html: '', markdown, pages: 1 }
 }
