@@ -3,8 +3,9 @@ import { descendantsOf, type MarkupNode } from '../markdown/markup-node.js'
 
 const words = (text: string): ReadonlySet<string> => new Set(text.split(' '))
 
+/** Those of MathML at the end: they hold nothing, whether they close themselves or not. */
 export const VOID_TAGS = words(
-  'area base basefont br col embed frame hr img input link meta param source track wbr keygen',
+  'area base basefont br col embed frame hr img input link meta param source track wbr keygen mprescripts none mspace',
 )
 
 /** Elements that start a line of their own. */
@@ -68,7 +69,7 @@ export const FORMATTING_TAGS = words('a b big code em font i nobr s small strike
 export const KEPT_ATTRIBUTES = words(
   'class id role itemprop hidden aria-hidden aria-modal aria-label aria-level aria-expanded style href src srcset alt ' +
     'title width height colspan rowspan align lang xml:lang dir type name property content rel start value checked datetime cite ' +
-    'http-equiv display encoding alttext poster data-src data-srcset data-lazy-src data-lazy-srcset data-original data-lazy ' +
+    'http-equiv display encoding alttext mathvariant linethickness bevelled notation close separators poster data-src data-srcset data-lazy-src data-lazy-srcset data-original data-lazy ' +
     'data-lang data-language data-line-number allow allowfullscreen open',
 )
 

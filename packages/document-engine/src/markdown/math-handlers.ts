@@ -2,23 +2,20 @@ import type { Handler, Reading, Style } from './element-handler.js'
 import { collapseBlanks } from './escape-markdown.js'
 import {
   attributeOf,
-  childrenOf,
   classesOf,
   descendantsOf,
   hasAttribute,
   type MarkupNode,
   tagOf,
-  textOf,
   wholeText,
 } from './markup-node.js'
-
-const DEEPEST = 64
+import { mathmlTex } from './mathml-tex.js'
 
 /** TeX of a formula: the author's source if the page has it, otherwise converted from the MathML. */
 function texOf(math: MarkupNode): string {
   for (const node of descendantsOf(math))
     if (tagOf(node) === 'annotation' && attributeOf(node, 'encoding').includes('tex')) return tidyTex(wholeText(node))
-  return tidyTex(attributeOf(math, 'alttext') || convertRow(math, 0))
+  return tidyTex(attributeOf(math, 'alttext') || mathmlTex(math))
 }
 
 /**
@@ -52,51 +49,6 @@ export function findMath(root: MarkupNode, mostNodes: number): MarkupNode | unde
     if (nodes >= mostNodes) return undefined
   }
   return undefined
-}
-
-function convertRow(node: MarkupNode, depth: number): string {
-  let tex = ''
-  for (const child of childrenOf(node)) tex += convert(child, depth)
-  return tex
-}
-
-function convert(node: MarkupNode, depth: number): string {
-  const text = textOf(node)
-  if (text !== undefined) return collapseBlanks(text).trim()
-  if (depth > DEEPEST) return collapseBlanks(wholeText(node))
-  const parts = [...childrenOf(node)].filter((child) => tagOf(child) !== '')
-  const part = (index: number): string => {
-    const child = parts[index]
-    return child === undefined ? '' : convert(child, depth + 1)
-  }
-  switch (tagOf(node)) {
-    case 'mfrac':
-      return `\\frac{${part(0)}}{${part(1)}}`
-    case 'msqrt':
-      return `\\sqrt{${convertRow(node, depth + 1)}}`
-    case 'mroot':
-      return `\\sqrt[${part(1)}]{${part(0)}}`
-    case 'msup':
-    case 'mover':
-      return `${part(0)}^{${part(1)}}`
-    case 'msub':
-    case 'munder':
-      return `${part(0)}_{${part(1)}}`
-    case 'msubsup':
-    case 'munderover':
-      return `${part(0)}_{${part(1)}}^{${part(2)}}`
-    case 'mtext':
-      return `\\text{${convertRow(node, depth + 1)}}`
-    case 'mspace':
-      return ' '
-    case 'mtr':
-      return `${parts.map((_, index) => part(index)).join(' & ')} \\\\ `
-    case 'annotation':
-    case 'annotation-xml':
-      return ''
-    default:
-      return convertRow(node, depth + 1)
-  }
 }
 
 // Most nodes of a rendered formula, which may stand before its MathML.

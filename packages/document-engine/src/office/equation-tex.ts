@@ -1,4 +1,15 @@
-import { ACCENTS, equationText, FUNCTION_NAMES, TexRow } from './equation-characters.js'
+import {
+  ACCENTS,
+  ALPHABET_OF_VARIANT,
+  environment,
+  equationText,
+  FUNCTION_NAMES,
+  grouped,
+  joined,
+  MATRICES,
+  TexRow,
+  wordsTex,
+} from '../markdown/equation-text.js'
 import { childElements, descendant, textOf, type XmlElement } from './xml.js'
 
 export interface EquationTex {
@@ -103,7 +114,7 @@ function fraction(writer: EquationWriter, element: XmlElement): string {
   const [over, under] = [writer.part(element, 'num'), writer.part(element, 'den')]
   const type = value(element, 'type')
   if (type === 'noBar') return `{${over} \\atop ${under}}`
-  return type === 'lin' || type === 'skw' ? `${group(over)}/${group(under)}` : `\\frac{${over}}{${under}}`
+  return type === 'lin' || type === 'skw' ? `${grouped(over)}/${grouped(under)}` : `\\frac{${over}}{${under}}`
 }
 
 function radical(writer: EquationWriter, element: XmlElement): string {
@@ -120,14 +131,6 @@ function largeOperator(writer: EquationWriter, element: XmlElement): string {
   const limits = (under === '' ? '' : `_{${under}}`) + (over === '' ? '' : `^{${over}}`)
   return joined(`${writer.text(sign)}${limits} `, writer.part(element, 'e')).trimEnd()
 }
-
-const MATRICES: ReadonlyMap<string, string> = new Map([
-  ['()', 'pmatrix'],
-  ['[]', 'bmatrix'],
-  ['{}', 'Bmatrix'],
-  ['||', 'vmatrix'],
-  ['‖‖', 'Vmatrix'],
-])
 
 function delimited(writer: EquationWriter, element: XmlElement): string {
   const [open, close] = [value(element, 'begChr') ?? '(', value(element, 'endChr') ?? ')']
@@ -169,10 +172,6 @@ function arrayRows(writer: EquationWriter, element: XmlElement): string[] {
   return childElements(element, 'e').map((row) => writer.aligned(() => writer.row(row).trim()))
 }
 
-function environment(name: string, rows: readonly string[]): string {
-  return `\\begin{${name}} ${rows.join(' \\\\ ')} \\end{${name}}`
-}
-
 function barred(writer: EquationWriter, element: XmlElement): string {
   return `${value(element, 'pos') === 'top' ? '\\overline' : '\\underline'}{${writer.part(element, 'e')}}`
 }
@@ -192,20 +191,8 @@ function limit(writer: EquationWriter, element: XmlElement, script: '_' | '^', c
 
 /** What a script is put on; more than one sign needs braces. */
 function base(writer: EquationWriter, element: XmlElement): string {
-  return group(writer.part(element, 'e'))
+  return grouped(writer.part(element, 'e'))
 }
-
-function group(tex: string): string {
-  return /^(?:[^\\{}]|\\[a-z]+|\([^{}()\\]*\)|\\left[([|] [^{}]* \\right[)\]|]|\d+)$/i.test(tex) ? tex : `{${tex}}`
-}
-
-const SCRIPT_ALPHABETS: ReadonlyMap<string, string> = new Map([
-  ['double-struck', 'mathbb'],
-  ['script', 'mathcal'],
-  ['fraktur', 'mathfrak'],
-  ['sans-serif', 'mathsf'],
-  ['monospace', 'mathtt'],
-])
 
 function runTex(writer: EquationWriter, run: XmlElement): string {
   const text = childElements(run, 't').map(textOf).join('')
@@ -218,7 +205,7 @@ function runTex(writer: EquationWriter, run: XmlElement): string {
   const name = text.trim()
   if (FUNCTION_NAMES.has(name)) return `\\${name}${text.endsWith(' ') ? ' ' : ''}`
   const alphabet =
-    SCRIPT_ALPHABETS.get(attribute(setting('scr')) ?? '') ?? styleAlphabet(attribute(setting('sty')), name)
+    ALPHABET_OF_VARIANT.get(attribute(setting('scr')) ?? '') ?? styleAlphabet(attribute(setting('sty')), name)
   const tex = writer.text(text)
   return alphabet === undefined ? tex : `\\${alphabet}{${tex}}`
 }
@@ -228,17 +215,6 @@ function styleAlphabet(style: string | undefined, text: string): string | undefi
   if (style === 'b') return 'mathbf'
   if (style === 'bi') return 'boldsymbol'
   return style === 'p' && /^[a-z]{2,}$/i.test(text) ? 'mathrm' : undefined
-}
-
-/** Words within an equation: signs of TeX are escaped. */
-function wordsTex(text: string): string {
-  return text.replaceAll(/[\\{}%#_&$^~]/g, (sign) => (/[\\^~]/.test(sign) ? ' ' : `\\${sign}`))
-}
-
-function joined(...pieces: readonly string[]): string {
-  const row = new TexRow()
-  for (const piece of pieces) row.add(piece)
-  return row.finish()
 }
 
 /** Value of a property of a structure, from the child whose name ends with `Pr`. */

@@ -139,3 +139,43 @@ const LONGEST_COMMAND = 32
 function endsInCommand(tex: string): boolean {
   return /\\[a-z]+$/i.test(tex.slice(-LONGEST_COMMAND))
 }
+
+export function joined(...pieces: readonly string[]): string {
+  const row = new TexRow()
+  for (const piece of pieces) row.add(piece)
+  return row.finish()
+}
+
+/** In braces, unless it is one sign, which scripts may follow as it is. */
+export function grouped(tex: string): string {
+  return /^(?:[^\\{}]|\\[a-z]+|\([^{}()\\]*\)|\\left[([|] [^{}]* \\right[)\]|]|\d+)$/i.test(tex) ? tex : `{${tex}}`
+}
+
+/** Words within an equation: signs of TeX are escaped. */
+export function wordsTex(text: string): string {
+  return text.replaceAll(/[\\{}%#_&$^~]/g, (sign) => (/[\\^~]/.test(sign) ? ' ' : `\\${sign}`))
+}
+
+/** Environments of matrices by the signs around them. */
+export const MATRICES: ReadonlyMap<string, string> = new Map([
+  ['()', 'pmatrix'],
+  ['[]', 'bmatrix'],
+  ['{}', 'Bmatrix'],
+  ['||', 'vmatrix'],
+  ['‖‖', 'Vmatrix'],
+])
+
+export function environment(name: string, rows: readonly string[]): string {
+  return `\\begin{${name}} ${rows.join(' \\\\ ')} \\end{${name}}`
+}
+
+/** Commands of alphabets, by their names in Office and in MathML. */
+export const ALPHABET_OF_VARIANT: ReadonlyMap<string, string> = new Map([
+  ['bold', 'mathbf'],
+  ['bold-italic', 'boldsymbol'],
+  ['double-struck', 'mathbb'],
+  ['script', 'mathcal'],
+  ['fraktur', 'mathfrak'],
+  ['sans-serif', 'mathsf'],
+  ['monospace', 'mathtt'],
+])
