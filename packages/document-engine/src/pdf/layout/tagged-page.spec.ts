@@ -134,6 +134,51 @@ describe('a page whose file says by tags what its text is', () => {
     expect(markdownOf(page)).toBe('# A large title\n\nBody text of the page.\n\nA kettle on a stove\n\n# Part\n')
   })
 
+  it('keeps links and superscripts of a paragraph without tag in it, and puts footnotes behind theirs', () => {
+    const maker = written(['Heading'])
+      .text('Made by', 50, 100, { contentId: 'a' })
+      .text('Ada', 90, 100, { contentId: 'b' })
+      .text('1', 105, 97, { contentId: 'c', fontSize: 6 })
+      .text('in iron', 120, 100, { contentId: 'd' })
+      .text('and tin.', 50, 112, { contentId: 'e' })
+      .text('Another one', 50, 140, { contentId: 'f' })
+      .text('1', 50, 700, { contentId: 'g' })
+      .text('A note.', 60, 700, { contentId: 'h' })
+    const note = node('Note', node('Lbl', 'g'), node('P', 'h'))
+    const page = tagged(
+      maker,
+      node('H1', 't0'),
+      node(
+        'Div',
+        node('NonStruct', 'a'),
+        node('Link', 'b'),
+        node('NonStruct', 'c'),
+        node('NonStruct', 'd'),
+        node('Span', 'e'),
+        node('P', 'f', note),
+      ),
+    )
+    expect(markdownOf(page)).toBe('# Heading\n\nMade by Ada<sup>1</sup> in iron and tin.\n\nAnother one\n\n1 A note.\n')
+  })
+
+  it('has the numbers of headings and of a table of contents that are labels', () => {
+    const maker = new PageMaker()
+      .row(['1'], [50], 100, { contentId: 't1' })
+      .row(['Kettles'], [80], 100, { contentId: 't2' })
+      .row(['3'], [50], 120, { contentId: 't3' })
+      .row(['Pots'], [80], 120, { contentId: 't4' })
+      .text('. . . . . .', 150, 140, { contentId: ARTIFACT })
+      .text('2', 50, 40, { contentId: 'n' })
+      .text('Use', 80, 40, { contentId: 'u' })
+    const toc = node(
+      'TOC',
+      node('TOCI', node('Lbl', 't1'), node('Reference', 't2')),
+      node('TOCI', node('Lbl', 't3'), 't4'),
+    )
+    const page = tagged(maker, node('L', node('LI', node('Lbl', 'n'), node('LBody', node('H2', 'u')))), toc)
+    expect(markdownOf(page)).toBe('## 2 Use\n\n- 1 Kettles\n- 3 Pots\n')
+  })
+
   it('leaves out what the file calls no content in the margins, and nothing else that has no tag', () => {
     const maker = written(['Kettles', 'They boil water, all of them, at a hundred degrees.', 'More of it here.'])
       .text('Page 1', 50, 780, { contentId: ARTIFACT })
@@ -166,6 +211,19 @@ describe('tags that cannot be meant', () => {
       .row(['Pipe', 'new'], [60, 160], 334, { contentId: 'b' })
     const markdown = markdownOf(tagged(maker, node('H1', 't0'), ...paragraphs, node('P', 'a', 'b')))
     expect(markdown).toContain('| Pipe | new |')
+  })
+
+  it('are not followed where paragraphs hold blank lines, or most of many are headings', () => {
+    const maker = new PageMaker()
+    const ids = Array.from({ length: 4 }, (_, index) => `p${index}`)
+    for (const [index, id] of ids.entries()) {
+      for (const y of [0, 12, 50]) maker.text('one two three', 50, 60 + 90 * index + y, { contentId: id })
+    }
+    const gapped = ids.map((id) => node('P', id))
+    expect(markdownOf(tagged(maker, ...gapped, node('L')))).toBe(markdownOf(maker.page()))
+    const many = written(proseLines(14, 60))
+    const headings = Array.from({ length: 14 }, (_, index) => node('H1', `t${index}`))
+    expect(markdownOf(tagged(many, ...headings))).toBe(markdownOf(many.page()))
   })
 
   it('show text once that they name twice', () => {
