@@ -91,20 +91,24 @@ class TagWalk {
   constructor(private readonly spans: ReadonlyMap<string, readonly Span[]>) {}
 
   /**
-   * Children of an element that is no paragraph. Where blocks are among them, a generic child is a paragraph of its own, unless
-   * it goes on in the line of the one before it, or one of both is inline by its role.
+   * Children of an element that is no paragraph. Where blocks are among them, or two hold elements of their own, a generic child is
+   * a paragraph of its own, unless it goes on in the line of the one before it, or one of both is inline by its role.
    */
   container(node: StructureNode): void {
     const isMixed = this.holdsBlocks(node)
     let isInline = true
+    let isHolder = false
     for (const child of node.children) {
       if (typeof child === 'string') this.take(child)
       else if (BLOCK_ROLES.has(child.role) || this.holdsBlocks(child)) this.separate(child)
       else {
         const isNextInline = INLINE_ROLES.has(child.role)
-        if (isMixed && !isInline && !isNextInline && !this.goesOn(child)) this.flush()
+        const isNextHolder = child.children.some((one) => typeof one !== 'string')
+        const isApart = isMixed || (isHolder && isNextHolder)
+        if (isApart && !isInline && !isNextInline && !this.goesOn(child)) this.flush()
         this.element(child)
         isInline = isNextInline
+        isHolder = isNextHolder
       }
     }
   }
@@ -238,11 +242,13 @@ class TagWalk {
   }
 
   private figure(node: StructureNode): void {
+    const alt = node.alt.trim()
+    // A picture without a word does not interrupt the paragraph around it.
+    if (alt === '' && this.firstSpan(node) === undefined) return
     this.flush()
     const before = this.elements.length
     this.container(node)
     this.flush()
-    const alt = node.alt.trim()
     if (this.elements.length === before && alt !== '') this.elements.push({ kind: 'figure', alt, ...this.place() })
   }
 

@@ -161,6 +161,19 @@ describe('a page whose file says by tags what its text is', () => {
     expect(markdownOf(page)).toBe('# Heading\n\nMade by Ada<sup>1</sup> in iron and tin.\n\nAnother one\n\n1 A note.\n')
   })
 
+  it('parts the terms and definitions of generic elements, and keeps a paragraph around a picture without a word', () => {
+    const maker = written(['Heading', 'Term', 'Definition', 'Image without:', 'end.'])
+    const figure = node('Figure', node('NonStruct'))
+    const generic = (id: string) => node('NonStruct', node('NonStruct', id))
+    const page = tagged(
+      maker,
+      node('H1', 't0'),
+      node('NonStruct', generic('t1'), generic('t2')),
+      node('P', 't3', figure, 't4'),
+    )
+    expect(markdownOf(page)).toBe('# Heading\n\nTerm\n\nDefinition\n\nImage without: end.\n')
+  })
+
   it('has the numbers of headings and of a table of contents that are labels', () => {
     const maker = new PageMaker()
       .row(['1'], [50], 100, { contentId: 't1' })
