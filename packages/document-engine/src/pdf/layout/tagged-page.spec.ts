@@ -124,6 +124,18 @@ describe('a page whose file says by tags what its text is', () => {
     expect(markdownOf(page)).toBe('# Heads\n\nthe first column is not the last.\n\n```\nlet x\n  x = 1\n```\n')
   })
 
+  it('keeps the indents of code that goes on in the next column', () => {
+    const code = { contentId: 'c', isFixedPitch: true }
+    const maker = new PageMaker()
+      .text('Heads', 50, 40, { contentId: 'h' })
+      .text('The body of the page is prose, not code.', 50, 60, { contentId: 'p' })
+      .text('def f():', 50, 700, code)
+      .text('return', 70, 712, code)
+      .text('print(1)', 320, 60, code)
+    const page = tagged(maker, node('H1', 'h'), node('P', 'p'), node('Code', 'c'))
+    expect(markdownOf(page)).toContain('```\ndef f():\n    return\nprint(1)\n```\n')
+  })
+
   it('has the description of a picture without text, and a title that only looks like one', () => {
     const maker = written(['', 'Body text of the page.', 'Part']).text('A large title', 50, 40, {
       fontSize: 24,
