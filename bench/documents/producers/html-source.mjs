@@ -12,7 +12,7 @@ const STYLE = `
   .booktabs { border-top: 1.5px solid #000; border-bottom: 1.5px solid #000 }
   .booktabs th { border-bottom: 1px solid #000 }`
 const TWO_COLUMNS =
-  'body { column-count: 2; column-gap: 9mm; text-align: justify; font-size: 9.5pt } table { font-size: 8pt }'
+  'body { column-count: 2; column-gap: 9mm; text-align: justify; font-size: 9.5pt } table { font-size: 8pt } pre { font-size: 6.5pt }'
 
 function piece({ text, bold, italic, code, url }) {
   const inner = code ? `<code>${escapeHtml(text)}</code>` : escapeHtml(text)

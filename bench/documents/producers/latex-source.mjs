@@ -54,11 +54,15 @@ const WRITERS = {
   code: ({ text }) => `\\begin{verbatim}\n${text}\n\\end{verbatim}`,
 }
 
+/** Programs that are wider than a column would be printed over the next one. */
+const SMALL_PROGRAMS = '\\makeatletter\\def\\verbatim@font{\\ttfamily\\scriptsize}\\makeatother'
+
 /** The blocks as a LaTeX article, in one or two columns. `isT1`: with fonts that plain installations have as bitmaps only. */
 export function latexSource(blocks, { columns, isT1 }) {
   const body = blocks.map((block) => WRITERS[block.type](block)).join('\n\n')
   return `\\documentclass[${columns === 2 ? 'twocolumn,10pt' : '11pt'},a4paper]{article}
 \\usepackage[utf8]{inputenc}${isT1 ? '\\usepackage[T1]{fontenc}' : ''}\\usepackage{booktabs}\\usepackage[hidelinks]{hyperref}
+${columns === 2 ? SMALL_PROGRAMS : ''}
 \\begin{document}
 ${body}
 \\end{document}

@@ -94,7 +94,8 @@ function isMostly(spans: readonly Span[], test: (span: Span) => boolean): boolea
 /** Least gap, in em, between columns and cells; blanks of justified lines are rarely so wide. */
 const PIECE_GAP_EM = 0.9
 const BASELINE_TOLERANCE_EM = 0.22
-const SCRIPT_SIZE_RATIO = 0.82
+/** Browsers set them at 0.83 of their line. */
+const SCRIPT_SIZE_RATIO = 0.86
 
 /** Baseline clusters cut at wide gaps, from the top. Raised and lowered small text stands in the piece it belongs to. */
 export function piecesOf(spans: readonly Span[], page: number): Line[] {

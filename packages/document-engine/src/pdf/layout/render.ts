@@ -11,11 +11,12 @@ const MOST_INDENT = 120
 /** Fenced code: indentation from where the lines begin, blank lines from the distance of baselines. */
 function codeMarkdown(block: CodeBlock, leading: number): string {
   const advance = advanceOf(block.lines)
-  const left = block.lines.reduce((least, line) => Math.min(least, line.x1), Infinity)
+  const lefts = leftEdges(block.lines)
   const pitch = pitchOf(block.lines) ?? leading
   const texts: string[] = []
   let above: Line | undefined
-  for (const line of block.lines) {
+  for (const [index, line] of block.lines.entries()) {
+    const left = lefts[index] ?? line.x1
     const blank = above === undefined ? 0 : Math.round((line.y - above.y) / pitch) - 1
     for (let count = 0; count < Math.min(blank, MOST_BLANK_LINES); count += 1) texts.push('')
     const indent = Math.min(MOST_INDENT, Math.round((line.x1 - left) / advance))
@@ -25,6 +26,24 @@ function codeMarkdown(block: CodeBlock, leading: number): string {
   const text = texts.join('\n')
   const fence = fenceFor(text, 3)
   return `${fence}\n${text}\n${fence}`
+}
+
+/** Least distance, in points, of columns between which code is continued; indents are smaller. */
+const LEAST_COLUMN_SHIFT = 100
+
+/** For each line, the left edge of the code in its column. */
+function leftEdges(lines: readonly Line[]): number[] {
+  const parts: Line[][] = []
+  for (const [index, line] of lines.entries()) {
+    const above = lines[index - 1]
+    const isHigher = above !== undefined && (line.page !== above.page || line.y < above.y)
+    if (above === undefined || (isHigher && Math.abs(line.x1 - above.x1) > LEAST_COLUMN_SHIFT)) parts.push([])
+    parts.at(-1)?.push(line)
+  }
+  return parts.flatMap((part) => {
+    const left = part.reduce((least, line) => Math.min(least, line.x1), Infinity)
+    return part.map(() => left)
+  })
 }
 
 /** Width of a character. */

@@ -105,8 +105,13 @@ class TaggedBlockBuilder {
     } else this.blocks.push(this.textBlock(lines, undefined))
   }
 
-  private addEntries({ lines }: TextElement): void {
-    for (const line of lines) this.blocks.push(this.textBlock([line], BULLET))
+  private addEntries({ lines, item, opensItem }: TextElement): void {
+    const label = item !== undefined && opensItem ? labelLine(item, this.number) : undefined
+    for (const [index, line] of lines.entries()) {
+      const isNumbered = index === 0 && label !== undefined
+      const whole = isNumbered ? makeLine([...label.spans, ...line.spans], this.number) : line
+      this.blocks.push(this.textBlock([whole], BULLET))
+    }
   }
 
   private addItem(element: TextElement): void {

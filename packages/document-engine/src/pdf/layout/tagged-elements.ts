@@ -2,13 +2,19 @@ import type { Span, StructureNode } from './layout-model.js'
 
 /** Roles of paragraphs and of elements that hold such (PDF 32000-1, 14.8.4; PDF 2.0 adds some). */
 const BLOCK_ROLES = new Set(
-  'Document DocumentFragment Part Art Sect Div BlockQuote Caption TOC TOCI Index P H H1 H2 H3 H4 H5 H6 Title L LI LBody Lbl Table THead TBody TFoot TR TH TD Figure Formula Note FENote Aside Form'.split(
+  'Document DocumentFragment Part Art Sect Div BlockQuote Caption TOC TOCI Index P H H1 H2 H3 H4 H5 H6 Title L LI LBody Lbl Table THead TBody TFoot TR TH TD Figure Note FENote Aside Form'.split(
     ' ',
   ),
 )
 /** Their generic children are parts of their text, such as `NonStruct` around each word of a browser's paragraph. */
 const TEXT_ROLES = new Set('P H H1 H2 H3 H4 H5 H6 Title LI LBody TOCI TH TD Caption Note FENote'.split(' '))
+const INLINE_ROLES = new Set(
+  'Span Link Quote Reference Code Em Strong Sub Annot Ruby Warichu Formula BibEntry'.split(' '),
+)
+const NOTE_ROLES = new Set(['Note', 'FENote'])
 const HEADING_PATTERN = /^H([1-6])?$/
+/** In em: most distance of baselines within a line with superscripts. */
+const SAME_LINE_EM = 0.7
 /** Lists within lists beyond this depth are read as one. */
 const MOST_LIST_DEPTH = 20
 
@@ -75,19 +81,52 @@ class TagWalk {
   private role = 'P'
   private level = 0
   private sections = 0
+  /** Paragraphs within paragraphs that are open. */
+  private texts = 0
+  /** Footnotes that follow the open paragraph. */
+  private readonly notes: StructureNode[] = []
   private depth = 0
   private item: TaggedItem | undefined
 
   constructor(private readonly spans: ReadonlyMap<string, readonly Span[]>) {}
 
-  /** Children of an element that is no paragraph: each generic one is a paragraph of its own where others are. */
+  /**
+   * Children of an element that is no paragraph. Where blocks are among them, or two hold elements of their own, a generic child is
+   * a paragraph of its own, unless it goes on in the line of the one before it, or one of both is inline by its role.
+   */
   container(node: StructureNode): void {
     const isMixed = this.holdsBlocks(node)
+    let isInline = true
+    let isHolder = false
     for (const child of node.children) {
       if (typeof child === 'string') this.take(child)
-      else if (isMixed && child.role !== 'Span' && child.role !== 'Link') this.separate(child)
-      else this.element(child)
+      else if (BLOCK_ROLES.has(child.role) || this.holdsBlocks(child)) this.separate(child)
+      else {
+        const isNextInline = INLINE_ROLES.has(child.role)
+        const isNextHolder = child.children.some((one) => typeof one !== 'string')
+        const isApart = isMixed || (isHolder && isNextHolder)
+        if (isApart && !isInline && !isNextInline && !this.goesOn(child)) this.flush()
+        this.element(child)
+        isInline = isNextInline
+        isHolder = isNextHolder
+      }
     }
+  }
+
+  /** Whether the text of an element stands in the line where the open paragraph ends. */
+  private goesOn(node: StructureNode): boolean {
+    const last = this.open.at(-1)
+    const next = this.firstSpan(node)
+    if (last === undefined || next === undefined) return false
+    return Math.abs(next.y - last.y) < Math.max(last.size, next.size) * SAME_LINE_EM && next.x1 > last.x1
+  }
+
+  private firstSpan(node: StructureNode): Span | undefined {
+    for (const child of node.children) {
+      const span = typeof child === 'string' ? this.spans.get(child)?.[0] : this.firstSpan(child)
+      if (span !== undefined) return span
+    }
+    return undefined
   }
 
   flush(): void {
@@ -136,16 +175,25 @@ class TagWalk {
     const outer = { level: this.level, role: this.role }
     this.level = level
     this.role = node.role
+    const isOutermost = this.texts === 0
+    this.texts += 1
     this.parts(node)
+    this.texts -= 1
     this.flush()
     this.level = outer.level
     this.role = outer.role
+    if (isOutermost) for (const note of this.notes.splice(0)) this.text(note, 0)
   }
 
   /** The children of a paragraph: text, and blocks that interrupt it. */
   private parts(node: StructureNode): void {
     for (const child of node.children) {
       if (typeof child === 'string') this.take(child)
+      // The number of a footnote stands before its first paragraph.
+      else if (NOTE_ROLES.has(node.role) && child.role === 'P' && node.children.slice(0, 2).includes(child))
+        this.parts(child)
+      // A footnote stands where it is mentioned, within the sentence.
+      else if (NOTE_ROLES.has(child.role) && this.open.length > 0) this.notes.push(child)
       else if (BLOCK_ROLES.has(child.role) && (child.role !== 'Lbl' || this.item !== undefined)) this.element(child)
       else this.parts(child)
     }
@@ -194,11 +242,13 @@ class TagWalk {
   }
 
   private figure(node: StructureNode): void {
+    const alt = node.alt.trim()
+    // A picture without a word does not interrupt the paragraph around it.
+    if (alt === '' && this.firstSpan(node) === undefined) return
     this.flush()
     const before = this.elements.length
     this.container(node)
     this.flush()
-    const alt = node.alt.trim()
     if (this.elements.length === before && alt !== '') this.elements.push({ kind: 'figure', alt, ...this.place() })
   }
 

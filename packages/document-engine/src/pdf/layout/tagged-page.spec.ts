@@ -124,6 +124,18 @@ describe('a page whose file says by tags what its text is', () => {
     expect(markdownOf(page)).toBe('# Heads\n\nthe first column is not the last.\n\n```\nlet x\n  x = 1\n```\n')
   })
 
+  it('keeps the indents of code that goes on in the next column', () => {
+    const code = { contentId: 'c', isFixedPitch: true }
+    const maker = new PageMaker()
+      .text('Heads', 50, 40, { contentId: 'h' })
+      .text('The body of the page is prose, not code.', 50, 60, { contentId: 'p' })
+      .text('def f():', 50, 700, code)
+      .text('return', 70, 712, code)
+      .text('print(1)', 320, 60, code)
+    const page = tagged(maker, node('H1', 'h'), node('P', 'p'), node('Code', 'c'))
+    expect(markdownOf(page)).toContain('```\ndef f():\n    return\nprint(1)\n```\n')
+  })
+
   it('has the description of a picture without text, and a title that only looks like one', () => {
     const maker = written(['', 'Body text of the page.', 'Part']).text('A large title', 50, 40, {
       fontSize: 24,
@@ -132,6 +144,64 @@ describe('a page whose file says by tags what its text is', () => {
     const figure = { role: 'Figure', alt: 'A kettle on a stove', children: [] }
     const page = tagged(maker, node('P', 'x'), node('P', 't1'), figure, node('H1', 't2'))
     expect(markdownOf(page)).toBe('# A large title\n\nBody text of the page.\n\nA kettle on a stove\n\n# Part\n')
+  })
+
+  it('keeps links and superscripts of a paragraph without tag in it, and puts footnotes behind theirs', () => {
+    const maker = written(['Heading'])
+      .text('Made by', 50, 100, { contentId: 'a' })
+      .text('Ada', 90, 100, { contentId: 'b' })
+      .text('1', 105, 97, { contentId: 'c', fontSize: 6 })
+      .text('in iron', 120, 100, { contentId: 'd' })
+      .text('and tin.', 50, 112, { contentId: 'e' })
+      .text('Another one', 50, 140, { contentId: 'f' })
+      .text('1', 50, 700, { contentId: 'g' })
+      .text('A note.', 60, 700, { contentId: 'h' })
+    const note = node('Note', node('Lbl', 'g'), node('P', 'h'))
+    const page = tagged(
+      maker,
+      node('H1', 't0'),
+      node(
+        'Div',
+        node('NonStruct', 'a'),
+        node('Link', 'b'),
+        node('NonStruct', 'c'),
+        node('NonStruct', 'd'),
+        node('Span', 'e'),
+        node('P', 'f', note),
+      ),
+    )
+    expect(markdownOf(page)).toBe('# Heading\n\nMade by Ada<sup>1</sup> in iron and tin.\n\nAnother one\n\n1 A note.\n')
+  })
+
+  it('parts the terms and definitions of generic elements, and keeps a paragraph around a picture without a word', () => {
+    const maker = written(['Heading', 'Term', 'Definition', 'Image without:', 'end.'])
+    const figure = node('Figure', node('NonStruct'))
+    const generic = (id: string) => node('NonStruct', node('NonStruct', id))
+    const page = tagged(
+      maker,
+      node('H1', 't0'),
+      node('NonStruct', generic('t1'), generic('t2')),
+      node('P', 't3', figure, 't4'),
+    )
+    expect(markdownOf(page)).toBe('# Heading\n\nTerm\n\nDefinition\n\nImage without: end.\n')
+  })
+
+  it('has the numbers of headings and of a table of contents that are labels', () => {
+    const maker = new PageMaker()
+      .row(['1'], [50], 100, { contentId: 't1' })
+      .row(['Kettles'], [80], 100, { contentId: 't2' })
+      .row(['3'], [50], 120, { contentId: 't3' })
+      .row(['Pots'], [80], 120, { contentId: 't4' })
+      .text('. . . . . .', 150, 140, { contentId: ARTIFACT })
+      .text('2', 50, 40, { contentId: 'n' })
+      .text('Use', 80, 40, { contentId: 'u' })
+    const toc = node(
+      'TOC',
+      node('TOCI', node('Lbl', 't1'), node('Reference', 't2')),
+      node('TOCI', node('Lbl', 't3'), 't4'),
+    )
+    const page = tagged(maker, node('L', node('LI', node('Lbl', 'n'), node('LBody', node('H2', 'u')))), toc)
+    expect(markdownOf(page)).toBe('## 2 Use\n\n- 1 Kettles\n- 3 Pots\n')
   })
 
   it('leaves out what the file calls no content in the margins, and nothing else that has no tag', () => {
@@ -166,6 +236,19 @@ describe('tags that cannot be meant', () => {
       .row(['Pipe', 'new'], [60, 160], 334, { contentId: 'b' })
     const markdown = markdownOf(tagged(maker, node('H1', 't0'), ...paragraphs, node('P', 'a', 'b')))
     expect(markdown).toContain('| Pipe | new |')
+  })
+
+  it('are not followed where paragraphs hold blank lines, or most of many are headings', () => {
+    const maker = new PageMaker()
+    const ids = Array.from({ length: 4 }, (_, index) => `p${index}`)
+    for (const [index, id] of ids.entries()) {
+      for (const y of [0, 12, 50]) maker.text('one two three', 50, 60 + 90 * index + y, { contentId: id })
+    }
+    const gapped = ids.map((id) => node('P', id))
+    expect(markdownOf(tagged(maker, ...gapped, node('L')))).toBe(markdownOf(maker.page()))
+    const many = written(proseLines(14, 60))
+    const headings = Array.from({ length: 14 }, (_, index) => node('H1', `t${index}`))
+    expect(markdownOf(tagged(many, ...headings))).toBe(markdownOf(many.page()))
   })
 
   it('show text once that they name twice', () => {

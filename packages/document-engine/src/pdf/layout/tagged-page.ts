@@ -69,8 +69,9 @@ export function taggedPage(sheet: Sheet, spans: readonly Span[]): TaggedPage | u
     const next = pageElement(element, sheet.number, placed.at(-1))
     if (next !== undefined) placed.push(next)
   }
-  if (placed.length === 0 || isOutOfOrder(placed) || isOneBlock(placed)) return undefined
-  const kept = artifacts.filter((span) => !isInMargin(span, sheet.height))
+  if (placed.length === 0 || isOutOfOrder(placed) || isOneBlock(placed) || isImplausible(placed)) return undefined
+  // The rest is no text but leaders and rules of dots or dashes.
+  const kept = artifacts.filter((span) => !isInMargin(span, sheet.height) && /[\p{L}\p{N}]/u.test(span.text))
   return { elements: placed, rest: cellLines([...loose, ...kept], sheet.number) }
 }
 
@@ -155,6 +156,32 @@ function isOutOfOrder(elements: readonly PageElement[]): boolean {
 function isOneBlock(elements: readonly PageElement[]): boolean {
   const lines = elements.reduce((sum, element) => sum + (element.kind === 'text' ? element.lines.length : 0), 0)
   return elements.every(({ kind }) => kind === 'text') && lines > elements.length * MOST_LINES_PER_ELEMENT
+}
+
+/** A page of so many elements that are headings for the most part is a form, whose labels have no better tag. */
+const MANY_ELEMENTS = 12
+/** Least number, and share, of paragraphs with blank lines in them that cannot be meant. */
+const FEW_GAPPED = 3
+const GAPPED_SHARE = 0.2
+/** In em, and in line distances of the paragraph: a blank line. */
+const GAP_EM = 2
+const GAP_RATIO = 1.6
+
+function isImplausible(elements: readonly PageElement[]): boolean {
+  const texts = elements.filter((element): element is TextElement => element.kind === 'text')
+  const headings = texts.filter(({ level }) => level > 0).length
+  const gapped = texts.filter(({ lines }) => hasGap(lines)).length
+  return (
+    (texts.length >= MANY_ELEMENTS && headings * 2 > texts.length) ||
+    gapped > Math.max(FEW_GAPPED - 1, texts.length * GAPPED_SHARE)
+  )
+}
+
+function hasGap(lines: readonly Line[]): boolean {
+  const distances = lines.slice(1).map((line, index) => line.y - (lines[index]?.y ?? 0))
+  const downwards = distances.filter((distance) => distance > 0)
+  const least = downwards.reduce((min, distance) => Math.min(min, distance), Infinity)
+  return downwards.some((distance) => distance > GAP_RATIO * least && distance > GAP_EM * (lines[0]?.size ?? 10))
 }
 
 interface Box {
