@@ -138,6 +138,9 @@ export interface HtmlTree {
   readonly head: readonly HtmlElement[]
   /** The texts of JSON-LD scripts. */
   readonly jsonLd: readonly string[]
+  /** The texts of other scripts that are JSON. */
+  readonly state: readonly string[]
+  readonly hasScripts: boolean
   /** `lang` of the root; '' without one. */
   readonly language: string
 }
@@ -148,6 +151,7 @@ const FORMULA_TYPE = /^\s*math\/(?:tex|asciimath|mml)/i
 /** Beginning of a document that says that it is XML: there `<a id="x"/>` is an empty element. */
 const XHTML_START = /^\s*(?:<!--[^>]{0,999}-->\s*)?(?:<\?xml\b|<!doctype\s[^>]{0,200}\bXHTML\b)/i
 const JSON_LD_TYPE = /^\s*application\/ld\+json/i
+const JSON_TYPE = /^\s*application\/(?:ld\+)?json/i
 
 /**
  * Reads markup, however broken, into a tree without scripts, styles and handlers. Linear in time and memory.
@@ -161,13 +165,16 @@ export function readTree(html: string, isXml = XHTML_START.test(html)): HtmlTree
   const tokenizer = new Tokenizer({ xmlMode: false, decodeEntities: true }, reader)
   tokenizer.write(text)
   tokenizer.end()
-  return { body: reader.builder.body, head: reader.head, jsonLd: reader.jsonLd, language: reader.language }
+  const { builder, head, jsonLd, state, hasScripts, language } = reader
+  return { body: builder.body, head, jsonLd, state, hasScripts, language }
 }
 
 class TreeReader implements TokenizerCallbacks {
   readonly builder = new TreeBuilder()
   readonly head: HtmlElement[] = []
   readonly jsonLd: string[] = []
+  readonly state: string[] = []
+  hasScripts = false
   language = ''
   private text: string[] = []
   private tag = ''
@@ -272,16 +279,24 @@ class TreeReader implements TokenizerCallbacks {
   }
 
   private isHeard(): boolean {
-    return this.skipped === '' || (this.skipped === 'script' && JSON_LD_TYPE.test(this.attributes.get('type') ?? ''))
+    return this.skipped === '' || (this.skipped === 'script' && JSON_TYPE.test(this.attributes.get('type') ?? ''))
   }
 
   private endSkipped(isBrokenOff: boolean): void {
     this.skippedLevel -= 1
     if (this.skippedLevel > 0 && !isBrokenOff) return
-    if (this.skipped === 'script' && this.text.length > 0) this.jsonLd.push(this.text.join(''))
+    if (this.skipped === 'script') this.endScript()
     this.text = []
     this.skipped = ''
     if (isBrokenOff) this.openTag(false)
+  }
+
+  private endScript(): void {
+    this.hasScripts = true
+    if (this.text.length === 0) return
+    const isLinkedData = JSON_LD_TYPE.test(this.attributes.get('type') ?? '')
+    const scripts = isLinkedData ? this.jsonLd : this.state
+    scripts.push(this.text.join(''))
   }
 
   private flushText(): void {

@@ -163,6 +163,38 @@ describe('reading a page', () => {
     expect(html).toContain('<p>Last line.</p>')
   })
 
+  it('takes the prose from the state of an application that shows nothing yet', () => {
+    const body = ['Water', 'Milk'].map((what) => ({ html: paragraph(what) }))
+    const state = JSON.stringify({ props: { pageProps: { post: { body } } } })
+    const page = `<title>Drinks</title><div id="__next">Loading…</div><script id="__NEXT_DATA__" type="application/json">${state}</script>`
+    const { markdown, metadata } = read(page)
+    expect(markdown).toMatch(/^Water is heated[^]*\n\nMilk is heated/)
+    expect(metadata.warnings).toEqual([])
+    expect(read(sitePage(ARTICLE, page)).markdown).not.toContain('<p>')
+  })
+
+  it.each([
+    ['nothing', '<div id=root></div>'],
+    ['a plea for scripts', '<noscript>You need to enable JavaScript to run this app.</noscript><div id=root></div>'],
+    ['that it loads', '<div id=root><p>Loading…</p></div>'],
+  ])('answers with title, description and a warning for an application that shows %s', (_what, html) => {
+    const head = '<title>Drinks</title><meta name=description content="All about drinks."><script src=app.js></script>'
+    const { markdown, metadata } = read(`${head}<body>${html}`)
+    expect(markdown).toBe('# Drinks\n\nAll about drinks.\n')
+    expect(metadata.warnings.map(({ code }) => code)).toEqual(['scripts_needed'])
+  })
+
+  it('warns of no scripts where a page is short', () => {
+    expect(read('<script>x()</script><title>T</title><p>Hello there</p>').metadata.warnings).toEqual([])
+    expect(read('<p>How to enable JavaScript in a browser</p>').metadata.warnings).toEqual([])
+  })
+
+  it('keeps the structure of what a page says to browsers without scripts', () => {
+    expect(read('<noscript><h2>Tea</h2><ul><li>green<li>black</ul></noscript>').markdown).toBe(
+      '## Tea\n\n- green\n- black\n',
+    )
+  })
+
   it('gives what a page says to browsers without scripts when it says nothing else', () => {
     expect(read('<noscript>Please turn on scripts.</noscript><script>app()</script>').markdown).toBe(
       'Please turn on scripts.\n',
