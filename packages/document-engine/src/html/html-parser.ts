@@ -146,6 +146,8 @@ export interface HtmlTree {
 }
 
 const LONGEST_ATTRIBUTE = 16_384
+const DATA_PICTURE = /^\s*data:image/i
+const LONGEST_DATA = 1024
 /** MathJax keeps formulas in `script` elements. */
 const FORMULA_TYPE = /^\s*math\/(?:tex|asciimath|mml)/i
 /** Beginning of a document that says that it is XML: there `<a id="x"/>` is an empty element. */
@@ -219,8 +221,11 @@ class TreeReader implements TokenizerCallbacks {
 
   onattribend(): void {
     const { attributeName: name, attributeValue: value } = this
-    if (!KEPT_ATTRIBUTES.has(name) || this.attributes.has(name) || value.length > LONGEST_ATTRIBUTE) return
-    this.attributes.set(name, value)
+    if (!KEPT_ATTRIBUTES.has(name) || this.attributes.has(name)) return
+    // Of a picture within the page only its size matters.
+    const isData = name === 'src' && DATA_PICTURE.test(value)
+    if (isData || value.length <= LONGEST_ATTRIBUTE)
+      this.attributes.set(name, isData ? value.slice(0, LONGEST_DATA) : value)
   }
 
   onopentagend(): void {

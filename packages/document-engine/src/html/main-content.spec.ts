@@ -168,6 +168,7 @@ describe('the prose in the state of an application', () => {
 
   it.each([
     ['names and numbers', JSON.stringify({ a: ['b c d '.repeat(50), 5, null] })],
+    ['an address', JSON.stringify({ a: `//images.example.org/${'x'.repeat(90)}. Copper and iron are heated in it.` })],
     ['what is no JSON', 'x = 1'],
     ['what lies too deep', `${'['.repeat(100)}"${prose('Tin')}"${']'.repeat(100)}`],
   ])('is not %s', (_what, script) => {

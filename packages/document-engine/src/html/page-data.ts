@@ -17,6 +17,8 @@ export function structuredText(scripts: readonly string[]): string {
 }
 
 const SHORTEST_PROSE = 80
+/** An address, a name or a key begins with more letters in a row than a text. */
+const UNBROKEN = /^[\x21-\x3b\x3d-\x7e]{40}/
 const SENTENCE = /\p{L}[^.!?。！？]{20,}[.!?。！？]/u
 
 /**
@@ -26,7 +28,7 @@ const SENTENCE = /\p{L}[^.!?。！？]{20,}[.!?。！？]/u
 export function stateText(scripts: readonly string[]): string {
   const groups = new Map<string, string[]>()
   for (const { text, path } of textsIn(scripts)) {
-    if (text.length < SHORTEST_PROSE || !SENTENCE.test(text.slice(0, 1000))) continue
+    if (text.length < SHORTEST_PROSE || UNBROKEN.test(text) || !SENTENCE.test(text.slice(0, 1000))) continue
     const group = groups.get(path)
     if (group === undefined) groups.set(path, [text])
     else group.push(text)

@@ -184,6 +184,24 @@ describe('reading a page', () => {
     expect(metadata.warnings.map(({ code }) => code)).toEqual(['scripts_needed'])
   })
 
+  it('says how many pictures and formulas of the content it cannot read', () => {
+    const picture = (size: number, more = ''): string => `<img src="data:image/png;base64,${'A'.repeat(size)}" ${more}>`
+    const katex = (inner: string): string =>
+      `<span class="katex">${inner}<span class="katex-html" aria-hidden="true">x</span></span>`
+    const codes = (html: string): unknown =>
+      read(sitePage(`${ARTICLE}<p>So it is: ${html}, mostly.</p>${ARTICLE}`)).metadata.warnings
+    expect(codes(`${picture(2000)} ${picture(90_000)} ${katex('')} <img class=tex src=f.png>`)).toEqual([
+      { code: 'pictures_dropped', message: '2 pictures have neither an address nor a description.' },
+      { code: 'equations_unread', message: '2 formulas are only drawn, without MathML, TeX or a description.' },
+    ])
+    const math = '<math><mi>x</mi></math>'
+    expect(
+      codes(
+        `${picture(60)} ${picture(2000, 'alt="A pot"')} <img src=a.png> ${katex(math)} <img class=tex alt="x^2" src=f.png>`,
+      ),
+    ).toEqual([])
+  })
+
   it('warns of no scripts where a page is short', () => {
     expect(read('<script>x()</script><title>T</title><p>Hello there</p>').metadata.warnings).toEqual([])
     expect(read('<p>How to enable JavaScript in a browser</p>').metadata.warnings).toEqual([])

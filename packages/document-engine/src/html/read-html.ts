@@ -10,6 +10,7 @@ import {
   mediaTypeOf,
 } from '../model/document.js'
 import { decodeText } from '../text/charset.js'
+import { contentLosses } from './content-losses.js'
 import { collapseBlanks, HtmlElement, textBelow } from './html-node.js'
 import { type HtmlTree, readTree } from './html-parser.js'
 import { writeHtml } from './html-writer.js'
@@ -135,7 +136,7 @@ export function readHtml(input: EngineInput, _limits: EngineLimits): EngineOutpu
   whole.append(body)
   return {
     kind: 'html',
-    metadata: { ...metadata, warnings: needsScripts ? [SCRIPTS_NEEDED] : [] },
+    metadata: { ...metadata, warnings: needsScripts ? [SCRIPTS_NEEDED] : contentLosses(body) },
     html,
     markdown: htmlToMarkdown(whole, { baseUrl }),
     pages: 1,
