@@ -2,6 +2,8 @@
 const DEEPEST_LEVEL = 24
 const MOST_VALUES = 20_000
 const LONGEST_SCRIPT = 4_000_000
+/** A name of megabytes would be part of every path below it. */
+const LONGEST_NAME = 40
 const BODY_NAMES: ReadonlySet<string> = new Set(['articleBody', 'text', 'description'])
 
 /**
@@ -61,7 +63,11 @@ function* textsIn(scripts: readonly string[]): Generator<DataText> {
       const isList = Array.isArray(value)
       // The last one waiting is the next one read.
       for (const [name, member] of Object.entries(value).slice(0, MOST_VALUES).reverse()) {
-        waiting.push({ value: member as unknown, path: isList ? path : `${path}.${name}`, level: level + 1 })
+        waiting.push({
+          value: member as unknown,
+          path: isList ? path : `${path}.${name.slice(0, LONGEST_NAME)}`,
+          level: level + 1,
+        })
       }
     }
   }

@@ -277,6 +277,10 @@ describe('a page made to hurt', () => {
     ['drawings', '<svg>'.repeat(500_000)],
     ['descriptions', '<meta name=description content="x y">'.repeat(100_000)],
     ['data nested without an end', `<script type="application/ld+json">${'['.repeat(1_000_000)}</script>x`],
+    [
+      'data below a name of a megabyte',
+      `<script type="application/json">{"${'n'.repeat(1_000_000)}":{${Array.from({ length: 15_000 }, (_, n) => `"${n}":"${'Copper carries heat well, as cooks know. '.repeat(3)}"`).join(',')}}}</script>x`,
+    ],
     ['classes that are all different', Array.from({ length: 15_000 }, (_, n) => `<p class="nav-${n}">w`).join('')],
     ['pictures', '<img src=a.png>'.repeat(200_000)],
     ['pictures for browsers without scripts', '<noscript><img src=a.png></noscript>'.repeat(50_000)],
