@@ -394,7 +394,7 @@ describe('the corpus of pages', () => {
       }
       pages.push({ score: scorePage(page, await readDocument(input, LIMITS)) })
     }
-    expect(pages).toHaveLength(12)
+    expect(pages).toHaveLength(16)
     expect(missed(htmlFigures(pages))).toEqual([])
   })
 

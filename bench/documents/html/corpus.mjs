@@ -6,7 +6,17 @@ import { Boilerplate } from './boilerplate.mjs'
 import { mainContent } from './page-kinds.mjs'
 import { BlockWriter, escapeHtml } from './render-blocks.mjs'
 
-const COUNTS = { article: 12, documentation: 7, forum: 6, product: 6, listing: 5 }
+const COUNTS = {
+  article: 12,
+  documentation: 7,
+  forum: 6,
+  product: 6,
+  listing: 5,
+  manual: 6,
+  changeLog: 3,
+  application: 2,
+}
+const XML = '<?xml version="1.0"?>\n'
 const QUIRKS = [
   { relativeLinks: true },
   { omitsEndTags: true, relativeLinks: true },
@@ -34,6 +44,7 @@ function head(title, prose, charset) {
 }
 
 function bodyOf({ isSemantic, kind, quirks }, main, around) {
+  if (kind === 'application') return main
   const wrapped = isSemantic
     ? `<main>${kind === 'article' ? `<article>${main}</article>` : main}</main>`
     : `<div class="col-8 css-9f2k">${main}</div>`
@@ -63,7 +74,7 @@ export function makePage(page) {
   const { html, title, ...truth } = mainContent(page.kind, { random, prose, plan: page, writer, around })
   const charset = page.quirks.charset ?? 'utf-8'
   const body = bodyOf(page, html, around)
-  const text = `<!DOCTYPE html>\n<html lang="en">${head(title, prose, charset)}<body>${body}</body></html>\n`
+  const text = `${page.kind === 'manual' ? XML : ''}<!DOCTYPE html>\n<html lang="en">${head(title, prose, charset)}<body>${body}</body></html>\n`
   const url = `https://www.example.org/${page.name}`
   return {
     name: page.name,

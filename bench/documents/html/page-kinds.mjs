@@ -11,6 +11,7 @@ import {
   toScoredBlocks,
 } from '../text/blocks.mjs'
 import { makeDocument } from '../text/document-maker.mjs'
+import { escapeHtml } from './render-blocks.mjs'
 
 const some = (count, make) => Array.from({ length: count }, (_, index) => make(index))
 const ADDRESS = 'https://www.example.org'
@@ -116,7 +117,70 @@ function listing({ random, prose, writer }) {
   }
 }
 
-const KINDS = { article, documentation, forum, product, listing }
+/** A chapter as generators of manuals write XHTML: open anchors, hidden pieces, lists of terms, tables of members. */
+function manual({ random, prose }) {
+  const title = heading(1, prose.heading())
+  const chapters = some(3, () => ({
+    heading: heading(2, prose.heading()),
+    texts: some(2, () => paragraph(prose.paragraph(3))),
+    terms: some(4, () => ({ term: prose.label(), definition: prose.sentence() })),
+    members: some(4, () => [prose.unit(), `${prose.identifier()}(${random.integer(1, 9)})`]),
+  }))
+  const anchor = () => `<a class="indexterm" id="i${random.integer(1, 99_999)}"/>`
+  const hidden = () => `<span style="display: none;">${random.integer(1, 90)}.5; ${random.integer(1, 90)}.25</span>`
+  const html = chapters.map((chapter, index) => {
+    const texts = chapter.texts.map((text) => `<p>${anchor()}${escapeHtml(text.content[0].text)}${hidden()}</p>`)
+    const terms = chapter.terms.map(
+      ({ term, definition }) =>
+        `<dt>${anchor()}<b>${escapeHtml(term)}</b></dt><dd><p>${escapeHtml(definition)}</p></dd>`,
+    )
+    const rows = chapter.members.map(
+      ([type, name]) =>
+        `<tr><td>${escapeHtml(type)}</td><td><a href="/member/${index}">${escapeHtml(name)}</a></td></tr>`,
+    )
+    const top = `<tr><td colspan="2"><h2>${anchor()}${escapeHtml(chapter.heading.content[0].text)}</h2></td></tr>`
+    return `<div class="sect1"><table class="memberdecls">${top}${rows.join('')}</table>${texts.join('')}<dl>${terms.join('')}</dl></div>`
+  })
+  const blocks = chapters.flatMap(({ heading: top, texts, terms, members: [header, ...rows] }) => [
+    top,
+    table('grid', header, rows),
+    ...texts,
+    list(
+      false,
+      terms.map(({ term, definition }) => item(`${term}: ${definition}`)),
+    ),
+  ])
+  return {
+    blocks: [title, ...blocks],
+    html: `<div class="chapter"><h1>${anchor()}${escapeHtml(title.content[0].text)}</h1>${html.join('\n')}</div>`,
+  }
+}
+
+/** What a version changes, in short lines. */
+function changeLog({ prose, writer }) {
+  const versions = some(5, (index) => [
+    heading(2, `Version ${9 - index}.0`),
+    list(
+      false,
+      some(5, () => item(prose.item())),
+    ),
+  ])
+  const blocks = [heading(1, 'Changes'), ...versions.flat()]
+  return { blocks, html: `<div class="section" id="recent-changes">${writer.write(blocks)}</div>` }
+}
+
+/** A page that waits for its script, with its text in the state of the application. */
+function application({ prose }) {
+  const texts = some(4, () => prose.paragraph(3))
+  const body = texts.map((text) => ({ type: 'text', value: text }))
+  const state = JSON.stringify({ props: { pageProps: { body, menu: ['Home', 'About'] } } }).replaceAll('<', '\\u003c')
+  return {
+    blocks: texts.map((text) => paragraph(text)),
+    html: `<div id="__next">Loading…</div><script id="__NEXT_DATA__" type="application/json">${state}</script>`,
+  }
+}
+
+const KINDS = { article, documentation, forum, product, listing, manual, changeLog, application }
 
 /** The main content of a page of a kind and what it says: {html, title, markdown, blocks, links}. */
 export function mainContent(kind, context) {

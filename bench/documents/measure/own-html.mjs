@@ -1,7 +1,9 @@
 import { makePage, PAGES } from '../html/corpus.mjs'
 import { scoreDocument, summarised } from '../scores/document-score.mjs'
 import { htmlText } from '../scores/html-text.mjs'
+import { lostParagraphs } from '../scores/lost-paragraphs.mjs'
 import { shingleScore, shingleShares } from '../scores/shingles.mjs'
+import { readMarkdown } from '../scores/read-markdown.mjs'
 import { textOfBlocks } from '../scores/structure.mjs'
 import { wordF1 } from '../scores/word-f1.mjs'
 import { mean } from '../scores/words.mjs'
@@ -18,6 +20,7 @@ export function scorePage(page, output) {
     ...scoreDocument(page, output.markdown),
     shares: shingleShares(truth, text),
     words: wordF1(truth, text),
+    paragraphs: lostParagraphs(page.blocks, textOfBlocks(readMarkdown(output.markdown).blocks)),
     isEmpty: output.markdown.trim() === '' || text.trim() === '',
   }
 }
@@ -26,10 +29,12 @@ export function scorePage(page, output) {
 export function htmlFigures(pages) {
   const scores = pages.map(({ score }) => score)
   const all = summarised(scores)
+  const sum = (name) => scores.reduce((total, { paragraphs }) => total + paragraphs[name], 0)
   return [
     figure('shingle F1 of the main content', shingleScore(scores.map(({ shares }) => shares)).f1, { least: 0.965 }),
     figure('word F1 of the main content', mean(scores.map(({ words }) => words)), { least: 0.91 }),
     figure('pages read as empty', scores.filter(({ isEmpty }) => isEmpty).length, { most: 0 }),
+    figure('share of paragraphs lost', sum('lost') / sum('truth'), { most: 0.005 }),
     figure('text similarity of the Markdown', all.similarity),
     figure('heading F1', all.headingF1, { least: 0.95 }),
     figure('heading F1 with levels', all.headingLevelF1),

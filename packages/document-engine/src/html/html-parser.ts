@@ -138,16 +138,22 @@ export interface HtmlTree {
   readonly head: readonly HtmlElement[]
   /** The texts of JSON-LD scripts. */
   readonly jsonLd: readonly string[]
+  /** The texts of other scripts that are JSON. */
+  readonly state: readonly string[]
+  readonly hasScripts: boolean
   /** `lang` of the root; '' without one. */
   readonly language: string
 }
 
 const LONGEST_ATTRIBUTE = 16_384
+const DATA_PICTURE = /^\s*data:image/i
+const LONGEST_DATA = 1024
 /** MathJax keeps formulas in `script` elements. */
 const FORMULA_TYPE = /^\s*math\/(?:tex|asciimath|mml)/i
 /** Beginning of a document that says that it is XML: there `<a id="x"/>` is an empty element. */
 const XHTML_START = /^\s*(?:<!--[^>]{0,999}-->\s*)?(?:<\?xml\b|<!doctype\s[^>]{0,200}\bXHTML\b)/i
 const JSON_LD_TYPE = /^\s*application\/ld\+json/i
+const JSON_TYPE = /^\s*application\/(?:ld\+)?json/i
 
 /**
  * Reads markup, however broken, into a tree without scripts, styles and handlers. Linear in time and memory.
@@ -161,13 +167,16 @@ export function readTree(html: string, isXml = XHTML_START.test(html)): HtmlTree
   const tokenizer = new Tokenizer({ xmlMode: false, decodeEntities: true }, reader)
   tokenizer.write(text)
   tokenizer.end()
-  return { body: reader.builder.body, head: reader.head, jsonLd: reader.jsonLd, language: reader.language }
+  const { builder, head, jsonLd, state, hasScripts, language } = reader
+  return { body: builder.body, head, jsonLd, state, hasScripts, language }
 }
 
 class TreeReader implements TokenizerCallbacks {
   readonly builder = new TreeBuilder()
   readonly head: HtmlElement[] = []
   readonly jsonLd: string[] = []
+  readonly state: string[] = []
+  hasScripts = false
   language = ''
   private text: string[] = []
   private tag = ''
@@ -212,8 +221,11 @@ class TreeReader implements TokenizerCallbacks {
 
   onattribend(): void {
     const { attributeName: name, attributeValue: value } = this
-    if (!KEPT_ATTRIBUTES.has(name) || this.attributes.has(name) || value.length > LONGEST_ATTRIBUTE) return
-    this.attributes.set(name, value)
+    if (!KEPT_ATTRIBUTES.has(name) || this.attributes.has(name)) return
+    // Of a picture within the page only its size matters.
+    const isData = name === 'src' && DATA_PICTURE.test(value)
+    if (isData || value.length <= LONGEST_ATTRIBUTE)
+      this.attributes.set(name, isData ? value.slice(0, LONGEST_DATA) : value)
   }
 
   onopentagend(): void {
@@ -272,16 +284,24 @@ class TreeReader implements TokenizerCallbacks {
   }
 
   private isHeard(): boolean {
-    return this.skipped === '' || (this.skipped === 'script' && JSON_LD_TYPE.test(this.attributes.get('type') ?? ''))
+    return this.skipped === '' || (this.skipped === 'script' && JSON_TYPE.test(this.attributes.get('type') ?? ''))
   }
 
   private endSkipped(isBrokenOff: boolean): void {
     this.skippedLevel -= 1
     if (this.skippedLevel > 0 && !isBrokenOff) return
-    if (this.skipped === 'script' && this.text.length > 0) this.jsonLd.push(this.text.join(''))
+    if (this.skipped === 'script') this.endScript()
     this.text = []
     this.skipped = ''
     if (isBrokenOff) this.openTag(false)
+  }
+
+  private endScript(): void {
+    this.hasScripts = true
+    if (this.text.length === 0) return
+    const isLinkedData = JSON_LD_TYPE.test(this.attributes.get('type') ?? '')
+    const scripts = isLinkedData ? this.jsonLd : this.state
+    scripts.push(this.text.join(''))
   }
 
   private flushText(): void {

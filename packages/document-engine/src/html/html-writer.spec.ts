@@ -35,6 +35,17 @@ describe('cleaned markup', () => {
       '<math><mfrac><mi>a</mi><mn>2</mn></mfrac></math>',
     ],
     [
+      'the language of code',
+      '<div class="highlight-source-js"><pre>a\n</pre></div><pre class=x><code class="language-py">b</code></pre>',
+      '<pre><code class="language-js">a\n</code></pre><pre><code class="language-py">b</code></pre>',
+    ],
+    [
+      'a formula once',
+      '<span><math><semantics><mi>x</mi><annotation encoding="application/x-tex">x</annotation></semantics></math><img class=tex alt=x src=x.png></span><span class=katex-html>x</span>',
+      '<math><semantics><mi>x</mi></semantics></math>',
+    ],
+    ['headings without the handles behind them', '<h2>a<a class=headerlink href="#a">¶</a></h2>', '<h2>a</h2>'],
+    [
       'no frames, forms and embedded things',
       '<form><input value=x>a</form><iframe src=x>y</iframe><embed src=z>',
       '<div>a</div>',

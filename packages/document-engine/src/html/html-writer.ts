@@ -1,6 +1,8 @@
 import { collapseSpaces } from '../markdown/escape-markdown.js'
 import { childrenOf } from '../markdown/markup-node.js'
-import { linkTarget, mediaTarget, readImage } from '../markdown/media-handlers.js'
+import { codeLanguage } from '../markdown/code-handlers.js'
+import { isHandle } from '../markdown/inline-handlers.js'
+import { isBesideMath, linkTarget, mediaTarget, readImage } from '../markdown/media-handlers.js'
 import { BLOCK_TAGS, HtmlElement, type HtmlNode, HtmlText, VOID_TAGS } from './html-node.js'
 
 const words = (text: string): ReadonlySet<string> => new Set(text.split(' '))
@@ -41,15 +43,26 @@ class HtmlWriter {
   private writeElement(element: HtmlElement): void {
     const tag = element.localName
     if (tag === 'a') this.writeLink(element)
-    else if (tag === 'img') this.parts.push(imageTag(element, this.baseUrl))
+    else if (tag === 'img') this.parts.push(isBesideMath(element) ? '' : imageTag(element, this.baseUrl))
     else if (PLAYER_TAGS.has(tag)) this.parts.push(playerTag(element, this.baseUrl))
-    else if (tag === 'pre') {
-      this.preformatted += 1
-      this.writeAs(tag, element)
-      this.preformatted -= 1
-    } else if (VOID_TAGS.has(tag)) this.parts.push(WRITTEN_TAGS.has(tag) ? `<${tag}>` : '')
+    else if (tag === 'pre') this.writeProgram(element)
+    else if (isRepeatedFormula(element)) return
+    else if (VOID_TAGS.has(tag)) this.parts.push(WRITTEN_TAGS.has(tag) ? `<${tag}>` : '')
     else if (WRITTEN_TAGS.has(tag) || MATH_TAGS.has(tag)) this.writeAs(tag, element)
     else if (tag !== 'iframe') this.writePlain(element)
+  }
+
+  /** A program keeps its language as HTML has it: in a class of its `code`. */
+  private writeProgram(element: HtmlElement): void {
+    const language = codeLanguage(element)
+    this.preformatted += 1
+    if (language === '') this.writeAs('pre', element)
+    else {
+      this.parts.push(`<pre${attributesOf(element)}><code class="language-${escapeAttribute(language)}">`)
+      this.writeChildren(onlyCode(element) ?? element)
+      this.parts.push('</code></pre>')
+    }
+    this.preformatted -= 1
   }
 
   private writeAs(tag: string, element: HtmlElement): void {
@@ -68,13 +81,27 @@ class HtmlWriter {
   private writeLink(element: HtmlElement): void {
     const target = linkTarget(element.attribute('href').trim(), this.baseUrl)
     if (target === undefined) {
-      this.writePlain(element)
+      if (!isHandle(element)) this.writePlain(element)
       return
     }
     this.parts.push(`<a href="${escapeAddress(target)}"${attributesOf(element)}>`)
     this.writeChildren(element)
     this.parts.push('</a>')
   }
+}
+
+/** MathML says in an annotation what it has said in elements, and renderers draw it again for the eye. */
+function isRepeatedFormula(element: HtmlElement): boolean {
+  if (element.localName.startsWith('annotation')) return element.parentNode?.localName === 'semantics'
+  return element.localName === 'span' && /(?:^|\s)katex-html(?:\s|$)/.test(element.attribute('class'))
+}
+
+/** The `code` that is all of a program. */
+function onlyCode(pre: HtmlElement): HtmlElement | undefined {
+  const [first, second] = [...childrenOf<HtmlNode>(pre)].filter(
+    (node) => node instanceof HtmlElement || node.data.trim() !== '',
+  )
+  return first instanceof HtmlElement && first.localName === 'code' && second === undefined ? first : undefined
 }
 
 function imageTag(element: HtmlElement, baseUrl: string): string {

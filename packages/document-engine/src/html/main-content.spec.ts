@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import { readTree } from './html-parser.js'
 import { writeHtml } from './html-writer.js'
-import { contentTree, structuredText } from './main-content.js'
+import { contentTree } from './main-content.js'
+import { stateText, structuredText } from './page-data.js'
 import { type PageBlocks, textBlocks } from './text-blocks.js'
 
 const blocksOf = (html: string): PageBlocks => textBlocks(readTree(html).body)
@@ -150,5 +151,27 @@ describe('the text in the data of a page', () => {
     ['it is nested without an end', ['['.repeat(500_000)]],
   ])('is empty when %s', (_what, scripts) => {
     expect(structuredText(scripts)).toBe('')
+  })
+})
+
+describe('the prose in the state of an application', () => {
+  const prose = (subject: string): string =>
+    `${subject} carries heat well, as every cook knows, and so the pots of good kitchens are of it.`
+
+  it('is that of one path, in the order of the page', () => {
+    const state = {
+      translations: { hint: prose('Tin'), id: 'x'.repeat(900) },
+      article: { body: [{ text: prose('Copper') }, { text: 'short' }, { text: prose('Iron') }] },
+    }
+    expect(stateText([JSON.stringify(state)])).toBe(`${prose('Copper')}\n${prose('Iron')}`)
+  })
+
+  it.each([
+    ['names and numbers', JSON.stringify({ a: ['b c d '.repeat(50), 5, null] })],
+    ['an address', JSON.stringify({ a: `//images.example.org/${'x'.repeat(90)}. Copper and iron are heated in it.` })],
+    ['what is no JSON', 'x = 1'],
+    ['what lies too deep', `${'['.repeat(100)}"${prose('Tin')}"${']'.repeat(100)}`],
+  ])('is not %s', (_what, script) => {
+    expect(stateText([script])).toBe('')
   })
 })

@@ -1,6 +1,7 @@
 import { chooseContent } from './content-choice.js'
 import { BLOCK_TAGS, HtmlElement, type HtmlNode, HtmlText, textBelow } from './html-node.js'
 import { type HtmlTree, readTree } from './html-parser.js'
+import { stateText, structuredText } from './page-data.js'
 import { pageTraits } from './page-traits.js'
 import { isWhole, type LooseMedia, type PageBlocks, textBlocks } from './text-blocks.js'
 
@@ -76,85 +77,91 @@ function wholeCopyOf(element: HtmlElement): HtmlElement {
   return copy
 }
 
-/** Most levels of JSON-LD that are searched; it is flat in practice. */
-const DEEPEST_LEVEL = 12
-const MOST_VALUES = 20_000
-const LONGEST_SCRIPT = 4_000_000
-const BODY_NAMES: ReadonlySet<string> = new Set(['articleBody', 'text', 'description'])
-
-/**
- * The longest text in the JSON-LD of a page, where some pages keep what a script would show; '' when there is none.
- * Paragraphs are parted by line feeds or tags, as the author had them.
- */
-export function structuredText(scripts: readonly string[]): string {
-  let longest = ''
-  for (const script of scripts) {
-    if (script.length > LONGEST_SCRIPT) continue
-    for (const text of textsIn(parsed(script))) if (text.length > longest.length) longest = text
-  }
-  return longest
-}
-
-function parsed(script: string): unknown {
-  try {
-    return JSON.parse(script)
-  } catch {
-    return undefined
-  }
-}
-
-function textsIn(root: unknown): string[] {
-  const texts: string[] = []
-  const waiting = [{ value: root, level: 0 }]
-  for (let visited = 0; visited < MOST_VALUES; visited += 1) {
-    const next = waiting.pop()
-    if (next === undefined) break
-    if (typeof next.value !== 'object' || next.value === null || next.level >= DEEPEST_LEVEL) continue
-    for (const [name, value] of Object.entries(next.value)) {
-      if (typeof value === 'string' && BODY_NAMES.has(name)) texts.push(value)
-      else waiting.push({ value, level: next.level + 1 })
-    }
-  }
-  return texts
-}
-
 /** JSON-LD replaces the content of a page that is so many times shorter … */
 const LEAST_SHARE = 0.3
 /** … if it has at least so many characters. */
 const SHORTEST_DATA = 200
+/** So much text at most has a page that waits for its script. */
+const LONGEST_SHELL = 500
 const NO_ATTRIBUTES: ReadonlyMap<string, string> = new Map()
+/** What pages show until their script has run, or if it cannot. */
+const SHELL_TEXT =
+  /\b(?:enable|activate|turn on|switch on|allow|requires?|without|needs?)\b.{0,60}\b(?:java ?)?scripts?\b|\bjava ?script\b.{0,60}\b(?:disabled|enabled?|required|off|on)\b|^\W{0,5}(?:loading|please wait)\b.{0,40}$/i
 
 interface MainContent {
   /** Holds the heading above the content; empty when there is none. */
   readonly title: HtmlElement
   /** Empty when the page holds no text. */
   readonly body: HtmlElement
+  /** Whether only a script would show the content. */
+  readonly needsScripts: boolean
+}
+
+/** What the head of a page says about it; '' without. */
+interface Summary {
+  readonly title: string
+  readonly description: string
 }
 
 /** The main content of a page and its title, as new trees. */
-export function mainContent(tree: HtmlTree): MainContent {
+export function mainContent(tree: HtmlTree, summary: Summary): MainContent {
   const page = textBlocks(tree.body)
+  const shown = shownContent(tree, page)
+  const length = textBelow(shown.body).length
   const data = structuredText(tree.jsonLd)
+  if (data.length >= SHORTEST_DATA ? length < data.length * LEAST_SHARE : length === 0 && data !== '') {
+    return { ...shown, body: contentOfData(data), needsScripts: false }
+  }
+  const pageLength = page.body.textLength
+  const state = pageLength < LONGEST_SHELL ? stateText(tree.state) : ''
+  if (state.length >= SHORTEST_DATA && pageLength < state.length * LEAST_SHARE) {
+    return { ...shown, body: contentOfData(state), needsScripts: false }
+  }
+  return isShell(tree, page, length) ? summaryOf(summary, shown) : { ...shown, needsScripts: false }
+}
+
+function shownContent(tree: HtmlTree, page: PageBlocks): Pick<MainContent, 'title' | 'body'> {
+  // Only text for browsers without scripts is left.
   if (page.blocks.length === 0) {
-    // Only JSON-LD, or text for browsers without scripts, is left.
-    return { title: emptyBody(), body: data === '' ? paragraphsOf(textBelow(tree.body)) : contentOfData(data) }
+    return { title: emptyBody(), body: textBelow(tree.body) === '' ? emptyBody() : withNoscript(tree.body) }
   }
   const { chosen, title } = chooseContent(pageTraits(tree, page))
   const body = contentTree(page, chosen)
-  const isBodyElsewhere = data.length >= SHORTEST_DATA && textBelow(body).length < data.length * LEAST_SHARE
-  return {
-    title:
-      title === undefined
-        ? emptyBody()
-        : contentTree(
-            { ...page, media: [] },
-            chosen.map((_, at) => at === title),
-          ),
-    body: isBodyElsewhere ? contentOfData(data) : body,
-  }
+  if (title === undefined) return { title: emptyBody(), body }
+  const isTitle = chosen.map((_, at) => at === title)
+  return { title: contentTree({ ...page, media: [] }, isTitle), body }
 }
 
-/** JSON-LD has HTML as often as plain text. */
+/** A copy in which text for browsers without scripts is text like any other. */
+function withNoscript(element: HtmlElement): HtmlElement {
+  const copy = new HtmlElement(element.localName === 'noscript' ? 'div' : element.localName, element.attributes)
+  copy.holdsBlocks = element.holdsBlocks
+  for (let child = element.firstChild; child !== null; child = child.nextSibling) {
+    copy.append(child instanceof HtmlText ? new HtmlText(child.data) : withNoscript(child))
+  }
+  return copy
+}
+
+function isShell(tree: HtmlTree, page: PageBlocks, length: number): boolean {
+  if (length === 0) return true
+  if (length >= LONGEST_SHELL) return false
+  if (page.blocks.length === 0) return SHELL_TEXT.test(textBelow(tree.body))
+  return tree.hasScripts && page.body.textLength < LONGEST_SHELL && page.blocks.every(({ text }) => isShellText(text))
+}
+
+const isShellText = (text: string): boolean => SHELL_TEXT.test(text)
+
+/** The title and the description of a page that shows nothing else; without these, what it shows. */
+function summaryOf({ title, description }: Summary, shown: Pick<MainContent, 'title' | 'body'>): MainContent {
+  if (title === '' && description === '') return { ...shown, needsScripts: true }
+  const heading = new HtmlElement('h1', NO_ATTRIBUTES)
+  heading.append(new HtmlText(title))
+  const head = emptyBody()
+  if (title !== '') head.append(heading)
+  return { title: head, body: paragraphsOf(description), needsScripts: true }
+}
+
+/** Data has HTML as often as plain text. */
 function contentOfData(data: string): HtmlElement {
   return /<\/?[a-z]/i.test(data) ? readTree(data).body : paragraphsOf(data)
 }

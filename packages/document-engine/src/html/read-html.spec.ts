@@ -163,6 +163,56 @@ describe('reading a page', () => {
     expect(html).toContain('<p>Last line.</p>')
   })
 
+  it('takes the prose from the state of an application that shows nothing yet', () => {
+    const body = ['Water', 'Milk'].map((what) => ({ html: paragraph(what) }))
+    const state = JSON.stringify({ props: { pageProps: { post: { body } } } })
+    const page = `<title>Drinks</title><div id="__next">Loading…</div><script id="__NEXT_DATA__" type="application/json">${state}</script>`
+    const { markdown, metadata } = read(page)
+    expect(markdown).toMatch(/^Water is heated[^]*\n\nMilk is heated/)
+    expect(metadata.warnings).toEqual([])
+    expect(read(sitePage(ARTICLE, page)).markdown).not.toContain('<p>')
+  })
+
+  it.each([
+    ['nothing', '<div id=root></div>'],
+    ['a plea for scripts', '<noscript>You need to enable JavaScript to run this app.</noscript><div id=root></div>'],
+    ['that it loads', '<div id=root><p>Loading…</p></div>'],
+  ])('answers with title, description and a warning for an application that shows %s', (_what, html) => {
+    const head = '<title>Drinks</title><meta name=description content="All about drinks."><script src=app.js></script>'
+    const { markdown, metadata } = read(`${head}<body>${html}`)
+    expect(markdown).toBe('# Drinks\n\nAll about drinks.\n')
+    expect(metadata.warnings.map(({ code }) => code)).toEqual(['scripts_needed'])
+  })
+
+  it('says how many pictures and formulas of the content it cannot read', () => {
+    const picture = (size: number, more = ''): string => `<img src="data:image/png;base64,${'A'.repeat(size)}" ${more}>`
+    const katex = (inner: string): string =>
+      `<span class="katex">${inner}<span class="katex-html" aria-hidden="true">x</span></span>`
+    const codes = (html: string): unknown =>
+      read(sitePage(`${ARTICLE}<p>So it is: ${html}, mostly.</p>${ARTICLE}`)).metadata.warnings
+    expect(codes(`${picture(2000)} ${picture(90_000)} ${katex('')} <img class=tex src=f.png>`)).toEqual([
+      { code: 'pictures_dropped', message: '2 pictures have neither an address nor a description.' },
+      { code: 'equations_unread', message: '2 formulas are only drawn, without MathML, TeX or a description.' },
+    ])
+    const math = '<math><mi>x</mi></math>'
+    expect(
+      codes(
+        `${picture(60)} ${picture(2000, 'alt="A pot"')} <img src=a.png> ${katex(math)} <img class=tex alt="x^2" src=f.png>`,
+      ),
+    ).toEqual([])
+  })
+
+  it('warns of no scripts where a page is short', () => {
+    expect(read('<script>x()</script><title>T</title><p>Hello there</p>').metadata.warnings).toEqual([])
+    expect(read('<p>How to enable JavaScript in a browser</p>').metadata.warnings).toEqual([])
+  })
+
+  it('keeps the structure of what a page says to browsers without scripts', () => {
+    expect(read('<noscript><h2>Tea</h2><ul><li>green<li>black</ul></noscript>').markdown).toBe(
+      '## Tea\n\n- green\n- black\n',
+    )
+  })
+
   it('gives what a page says to browsers without scripts when it says nothing else', () => {
     expect(read('<noscript>Please turn on scripts.</noscript><script>app()</script>').markdown).toBe(
       'Please turn on scripts.\n',
@@ -227,6 +277,10 @@ describe('a page made to hurt', () => {
     ['drawings', '<svg>'.repeat(500_000)],
     ['descriptions', '<meta name=description content="x y">'.repeat(100_000)],
     ['data nested without an end', `<script type="application/ld+json">${'['.repeat(1_000_000)}</script>x`],
+    [
+      'data below a name of a megabyte',
+      `<script type="application/json">{"${'n'.repeat(1_000_000)}":{${Array.from({ length: 15_000 }, (_, n) => `"${n}":"${'Copper carries heat well, as cooks know. '.repeat(3)}"`).join(',')}}}</script>x`,
+    ],
     ['classes that are all different', Array.from({ length: 15_000 }, (_, n) => `<p class="nav-${n}">w`).join('')],
     ['pictures', '<img src=a.png>'.repeat(200_000)],
     ['pictures for browsers without scripts', '<noscript><img src=a.png></noscript>'.repeat(50_000)],

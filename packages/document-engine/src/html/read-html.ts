@@ -5,10 +5,12 @@ import {
   type EngineLimits,
   type EngineMetadata,
   type EngineOutput,
+  type EngineWarning,
   languageTag,
   mediaTypeOf,
 } from '../model/document.js'
 import { decodeText } from '../text/charset.js'
+import { contentLosses } from './content-losses.js'
 import { collapseBlanks, HtmlElement, textBelow } from './html-node.js'
 import { type HtmlTree, readTree } from './html-parser.js'
 import { writeHtml } from './html-writer.js'
@@ -111,6 +113,11 @@ function shortened(text: string): string {
   return bytes.subarray(0, end).toString()
 }
 
+const SCRIPTS_NEEDED: EngineWarning = {
+  code: 'scripts_needed',
+  message: 'A script would fill this page, and scripts are not run: the answer has its title and description.',
+}
+
 /**
  * Reads a page: its metadata, and its main content as cleaned HTML and as Markdown, which begins with the title of the
  * page; both are '' when the page has no text.
@@ -121,14 +128,15 @@ export function readHtml(input: EngineInput, _limits: EngineLimits): EngineOutpu
   const isXml = mediaTypeOf(input.contentType) === 'application/xhtml+xml' || undefined
   const tree = readTree(decodeText(input.bytes, input.contentType, { htmlMeta: true }), isXml)
   const baseUrl = pageBaseUrl(tree, input.baseUrl)
-  const { title, body } = mainContent(tree)
+  const metadata = pageMetadata(tree, input.baseUrl, baseUrl)
+  const { title, body, needsScripts } = mainContent(tree, metadata)
   const html = writeHtml(body, baseUrl)
   const whole = new HtmlElement('main', new Map())
   whole.append(title)
   whole.append(body)
   return {
     kind: 'html',
-    metadata: pageMetadata(tree, input.baseUrl, baseUrl),
+    metadata: { ...metadata, warnings: needsScripts ? [SCRIPTS_NEEDED] : contentLosses(body) },
     html,
     markdown: htmlToMarkdown(whole, { baseUrl }),
     pages: 1,

@@ -11,8 +11,7 @@ export const readLink: Handler = (element, reading, style) => {
   const reference = attributeOf(element, 'href')
   const url = style.isInLink ? undefined : linkTarget(reference, reading.baseUrl)
   if (url === undefined) {
-    const isHandle = reference.includes('#') && !style.isInLink && HANDLE.test(beginningOf(element))
-    if (!isHandle) reading.readChildren(element, style)
+    if (style.isInLink || !isHandle(element)) reading.readChildren(element, style)
     return
   }
   const content = readChildrenApart(element, reading, { ...style, marks: 0, isInLink: true })
@@ -21,6 +20,11 @@ export const readLink: Handler = (element, reading, style) => {
     return
   }
   for (const block of linkBlocks(content.blocks, url)) reading.addBlock(block)
+}
+
+/** A link to the element it stands in, or back from a footnote. */
+export function isHandle(link: MarkupNode): boolean {
+  return attributeOf(link, 'href').includes('#') && HANDLE.test(beginningOf(link))
 }
 
 /** A link around blocks: moved to its heading, else to its first line with words, else to its first picture. */

@@ -126,11 +126,16 @@ function pathOf(url: string): string {
 
 const MOST_NODES_BESIDE = 100
 
+/** The picture of a formula whose MathML stands beside it; it is for browsers without MathML. */
+export function isBesideMath(image: MarkupNode): boolean {
+  const { parentNode } = image
+  if (parentNode === null || tagOf(parentNode) !== 'span' || !isFormula(image)) return false
+  return findMath(parentNode, MOST_NODES_BESIDE) !== undefined
+}
+
 export const readPicture: Handler = (element, reading, style) => {
   if (isFormula(element)) {
-    // MathML stands beside the picture, which is for browsers without MathML.
-    const { parentNode } = element
-    if (parentNode !== null && tagOf(parentNode) === 'span' && findMath(parentNode, MOST_NODES_BESIDE)) return
+    if (isBesideMath(element)) return
     const alt = attributeOf(element, 'alt')
     addFormula(delimitedTex(alt) || tidyTex(alt), false, reading, style)
     return
