@@ -68,7 +68,7 @@ export const FORMATTING_TAGS = words('a b big code em font i nobr s small strike
 /** Attributes that the engine reads; others, event handlers included, never enter the tree. */
 export const KEPT_ATTRIBUTES = words(
   'class id role itemprop hidden aria-hidden aria-modal aria-label aria-level aria-expanded style href src srcset alt ' +
-    'title width height colspan rowspan align lang xml:lang dir type name property content rel start value checked datetime cite ' +
+    'title width height colspan rowspan align lang xml:lang epub:type dir type name property content rel start value checked datetime cite ' +
     'http-equiv display encoding alttext mathvariant linethickness bevelled notation close separators poster data-src data-srcset data-lazy-src data-lazy-srcset data-original data-lazy ' +
     'data-lang data-language data-line-number allow allowfullscreen open',
 )

@@ -11,7 +11,9 @@ export const readLink: Handler = (element, reading, style) => {
   const reference = attributeOf(element, 'href')
   const url = style.isInLink ? undefined : linkTarget(reference, reading.baseUrl)
   if (url === undefined) {
-    if (style.isInLink || !isHandle(element)) reading.readChildren(element, style)
+    // Style sheets of books raise references to notes.
+    if (isNoteReference(element)) readSuperscript(element, reading, style)
+    else if (style.isInLink || !isHandle(element)) reading.readChildren(element, style)
     return
   }
   const content = readChildrenApart(element, reading, { ...style, marks: 0, isInLink: true })
@@ -21,6 +23,9 @@ export const readLink: Handler = (element, reading, style) => {
   }
   for (const block of linkBlocks(content.blocks, url)) reading.addBlock(block)
 }
+
+const isNoteReference = (link: MarkupNode): boolean =>
+  /\bnoteref\b/.test(`${attributeOf(link, 'epub:type')} ${attributeOf(link, 'role')}`)
 
 /** A link to the element it stands in, or back from a footnote. */
 export function isHandle(link: MarkupNode): boolean {

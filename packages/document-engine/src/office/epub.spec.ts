@@ -35,11 +35,11 @@ describe('an EPUB book', () => {
   it('is its chapters in the order of reading, without the table of contents', () => {
     const { markdown, kind } = read(
       book([
-        '<h1>One</h1><p>First <a href="c%201.xhtml#x">link</a>, <a href="https://example.org/">web</a>.</p>',
+        '<h1>One</h1><p>First <a href="c%201.xhtml#x">link</a>, <a href="https://example.org/">web</a>.<a href="#n" epub:type="noteref">2</a></p>',
         '<h1><a id="x"/>Two</h1><p><a id="y"/>Second</p><ul><li>item</li></ul>',
       ]),
     )
-    expect(markdown).toBe('# One\n\nFirst link, [web](https://example.org/).\n\n# Two\n\nSecond\n\n- item\n')
+    expect(markdown).toBe('# One\n\nFirst link, [web](https://example.org/).²\n\n# Two\n\nSecond\n\n- item\n')
     expect(kind).toBe('epub')
   })
 

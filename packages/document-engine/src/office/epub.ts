@@ -115,24 +115,16 @@ function bookMetadata(book: XmlElement): EngineMetadata {
 }
 
 function chapterMarkdown(bytes: Uint8Array, findings: { droppedPictures: number }): string {
-  const html = asHtml(decodeText(bytes, '', { htmlMeta: true }), () => {
-    findings.droppedPictures += 1
-  })
-  return htmlToMarkdown(readTree(html).body, { baseUrl: WITHIN_BOOK })
+  const xhtml = decodeText(bytes, '', { htmlMeta: true }).replaceAll(PICTURE, (tag) =>
+    pictureText(tag, () => {
+      findings.droppedPictures += 1
+    }),
+  )
+  return htmlToMarkdown(readTree(xhtml, true).body, { baseUrl: WITHIN_BOOK })
 }
 
-/** A tag; values of attributes hold no `<` in XML. */
-const TAG = /<[a-z](?:[^<>"']|"[^"<]*"|'[^'<]*'){0,10000}>/gi
-const VOID_TAG = /^<(?:area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr)[\s/>]/i
-
-/** XHTML as HTML: `<a id="x"/>` is closed there and open here. Pictures become their description. */
-function asHtml(xhtml: string, onDropped: () => void): string {
-  return xhtml.replaceAll(TAG, (tag) => {
-    if (/^<img[\s/]/i.test(tag)) return pictureText(tag, onDropped)
-    const name = tag.endsWith('/>') && !VOID_TAG.test(tag) ? /^<([a-z][\w:.-]*)/i.exec(tag)?.[1] : undefined
-    return name === undefined ? tag : `${tag.slice(0, -2)}></${name}>`
-  })
-}
+/** Values of attributes hold no `<` in XML. */
+const PICTURE = /<img[\s/](?:[^<>"']|"[^"<]*"|'[^'<]*'){0,10000}>/gi
 
 /** An empty description says that the picture is decoration. */
 function pictureText(tag: string, onDropped: () => void): string {
