@@ -3,6 +3,7 @@ import { BASE_LOGIT, TREES } from './content-model.js'
 import { fillGaps } from './content-floor.js'
 import { completeParts, excludedBlocks, LONGEST_CELL } from './content-rules.js'
 import type { HtmlElement } from './html-node.js'
+import { isControlLabel } from './page-controls.js'
 import { type PageTraits, PLACES } from './page-traits.js'
 import type { Container, TextBlock } from './text-blocks.js'
 
@@ -95,6 +96,9 @@ export function chooseByOdds(traits: PageTraits, odds: Float64Array): ContentCho
   const chosen = shared.map((value) => value >= least)
   completeParts(traits, chosen)
   fillGaps(traits, excluded, chosen)
+  for (const [index, { text, container }] of blocks.entries()) {
+    if (isControlLabel(text, container.element.localName)) chosen[index] = false
+  }
   mendHeadings(traits, chosen)
   return withTitle(traits, chosen)
 }

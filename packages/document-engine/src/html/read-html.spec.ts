@@ -106,6 +106,23 @@ describe('reading a page', () => {
     expect(markdown).toContain('Cocoa')
   })
 
+  it('leaves out labels of adverts and comments, and links to edit a section, and keeps the same words in lists', () => {
+    const heading = '<h2>Past<span class="e">[<a href="/w?action=edit&s=1">edit</a>]</span></h2>'
+    const { markdown } = read(
+      sitePage(
+        `${ARTICLE}<div><p>Advertisement</p></div>${heading}${ARTICLE}<p><a href="#r">Reply</a></p><ul><li>Reply</li><li>Share</li></ul>${ARTICLE}`,
+      ),
+    )
+    expect(markdown).toContain('\n## Past\n')
+    expect(markdown).not.toContain('Advertisement')
+    expect(markdown.match(/Reply/g)).toHaveLength(1)
+    expect(markdown).toContain('- Reply\n- Share')
+  })
+
+  it('keeps a heading that is about editing', () => {
+    expect(read(sitePage(`${ARTICLE}<h2><a href="#edit">Edit</a></h2>${ARTICLE}`)).markdown).toContain('## ')
+  })
+
   it('keeps paragraphs with hidden pieces, without these', () => {
     const formula =
       '<span class="formula"><span style="display: none;"><math><semantics><mi>x</mi><annotation encoding="application/x-tex">{\\displaystyle x^{2}}</annotation></semantics></math></span><img class="mwe-math-fallback-image-inline" alt="{\\displaystyle x^{2}}" src="x.svg" aria-hidden="true"></span>'

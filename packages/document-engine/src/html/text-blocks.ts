@@ -1,6 +1,7 @@
 import { descendantsOf, UNSEEN_STYLE } from '../markdown/markup-node.js'
 import { wordGroups } from './class-words.js'
 import { BLOCK_TAGS, collapseBlanks, HtmlElement, type HtmlNode, HtmlText } from './html-node.js'
+import { isEditLink } from './page-controls.js'
 
 /** A block element and the sums over its content. */
 export interface Container {
@@ -64,6 +65,8 @@ const MEDIA_TAGS: ReadonlySet<string> = new Set(['img', 'hr', 'iframe', 'embed',
 /** Elements that are kept or left out as a whole. */
 const WHOLE_TAGS: ReadonlySet<string> = new Set(['math', 'pre', 'picture'])
 const UNSEEN_TAGS: ReadonlySet<string> = new Set(['source', 'track', 'param', 'wbr', 'col'])
+
+const HEADING_TAG = /^h[1-6]$/
 
 /** State of the inline elements around a piece of text. */
 interface Surroundings {
@@ -151,6 +154,7 @@ class BlockReader {
 
   private readInline(element: HtmlElement, container: Container, around: Surroundings): void {
     const tag = element.localName
+    if (HEADING_TAG.test(container.element.localName) && isEditLink(element)) return
     const isLink = isLinkTag(element)
     const inner = {
       isLinked: around.isLinked || isLink,
